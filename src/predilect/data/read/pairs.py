@@ -19,7 +19,7 @@ from predilect.data.canonical import may_be_choices, may_be_taken_apart, tells_t
 from predilect.data.frames import Columns, as_text, clean_ids, without_points
 from predilect.data.intake import counted
 from predilect.data.read.assemble import Pairs, assemble, outcomes_of
-from predilect.data.read.columns import guess_pair, lacking, people_in, refuse_index
+from predilect.data.read.columns import guess_pair, lacking, listed, people_in, refuse_index
 from predilect.data.read.covariates import covariate_columns, flat
 from predilect.data.read.names import (
     BOTH_ITEMS,
@@ -360,9 +360,11 @@ class _InColumn:
         if base.left == base.right:
             both = items_apart(raw[base.left])
             if both is None:
+                first = as_text(raw[base.left]).drop_nulls().head(1).to_list()
                 raise DataError(
                     f'column "{shown(base.left)}" must name both items in every row, with one and the same sign '
-                    'between them that no name holds, such as "tea_milk" or "tea vs milk".'
+                    f'between them that no name holds, such as "tea_milk" or "tea vs milk"; got {listed(first)}. Make '
+                    "two columns of it, called left and right."
                 )
             self.table, self.left, self.right = {**raw, "left": both[0], "right": both[1]}, "left", "right"
             used = dict.fromkeys(("left", "right"), base.left)
