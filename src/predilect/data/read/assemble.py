@@ -12,11 +12,16 @@ from numpy.typing import NDArray
 
 from predilect._base.arguments import check_mapping
 from predilect._base.text import shown
-from predilect._base.types import BoolArray, FloatArray
+from predilect._base.types import BoolArray, FloatArray, IntArray
 from predilect.data.canonical import AnswerColumns, Codes, canonical_answers, choices_in_runs, exact_sum, task_codes
 from predilect.data.frames import Columns, as_text, clean_ids, to_series, without_points
 from predilect.data.intake import (
+    MISSING_ATTRIBUTE,
+    NO_WEIGHT,
+    ONE_ALTERNATIVE,
     REASONS,
+    TWICE,
+    UNCLEAR,
     UNWANTED,
     Intake,
     counted,
@@ -44,7 +49,10 @@ from predilect.data.vocabulary import EVERYONE, Vocabulary
 from predilect.errors import DataError
 
 _FEW = 20  # of so many rows at most one is left out for an answer that nobody knows
-_MISSING, _SELF, _UNKNOWN_WINNER, _NO_WEIGHT, _NO_COVARIATE = 1, 2, 3, 4, 5
+_DROPS = {
+    "missing id": "drop_missing", MISSING_ATTRIBUTE: "drop_missing", "self-pair": "drop_self", TWICE: "drop_self",
+    UNCLEAR: "drop_unknown", ONE_ALTERNATIVE: "drop_unknown",
+}  # fmt: skip
 
 
 class Assembled(NamedTuple):
@@ -67,6 +75,45 @@ class Unclear(DataError):
     def __init__(self, message: str, helps: Sequence[tuple[str, ReadOptions]]) -> None:
         super().__init__(message)
         self.helps = helps
+
+
+class LeftOut:
+    """Rows, or tasks, of which some are left out.
+
+    ``reason`` is 0 for what is in use, or the place of why it is left out in ``REASONS``, from 1; (n,).
+    """
+
+    options: ReadOptions
+    reason: NDArray[np.int8]
+    noun = "row"
+
+    @property
+    def in_use(self) -> BoolArray:
+        """What is in use, (n,)."""
+        found: BoolArray = self.reason == 0
+        return found
+
+    def rows_of(self, bad: BoolArray) -> IntArray:
+        """The first rows in the table of what is ``bad``, from 0."""
+        return np.flatnonzero(bad)
+
+    def leave_out(self, bad: BoolArray, why: str, message: str = "") -> None:
+        """Mark what is left out, and why; DataError with a message, unless the option for it was given."""
+        bad = bad & self.in_use
+        drop = _DROPS.get(why)
+        if message and drop is not None and not self.options.get(drop) and bad.any():
+            rows = ", ".join(str(row + 1) for row in np.sort(self.rows_of(bad))[:3])
+            where = f"{counted(int(bad.sum()), self.noun)} (first: row {rows})"
+            said: ReadOptions = {drop: True}  # type: ignore[misc]
+            few = drop != "drop_unknown" or bad.mean() * _FEW <= 1.0  # else it is the reading that is wrong
+            helps = [(f"Leave such {self.noun}s out with {option(drop, True)}.", said)] if few else []
+            raise Unclear(message.replace("{where}", where), helps)
+        self.reason[bad] = 1 + REASONS.index(why)
+
+    def left_out(self, n_rows: IntArray | None = None) -> dict[str, int]:
+        """How many rows are left out, by why; of tasks of ``n_rows``."""
+        count = np.bincount(self.reason, n_rows, len(REASONS) + 1)[1:]
+        return {why: int(n) for why, n in zip(REASONS, count, strict=True) if n}
 
 
 @dataclass(frozen=True)
@@ -110,7 +157,9 @@ def assemble(raw: Columns, pairs: Pairs) -> Assembled:
     lost = rows.kept[decoded.outcome == UNKNOWN]
     if len(lost) and not options.get("drop_unknown"):
         raise _unclear(pairs, rows, decoded, lost)
-    rows.reason[lost] = _UNKNOWN_WINNER
+    unknown = np.zeros(raw.n_rows, dtype=bool)
+    unknown[lost] = True
+    rows.leave_out(unknown, "unknown winner")
     return _in_use(raw, pairs, rows, decoded, covariates, notes)
 
 
@@ -164,7 +213,7 @@ def _in_use(
         one, two = new[one], new[two]  # rows with a missing id (-1) stay left out
         rows.leave_out_self(one, two, items, " after the items were mapped")
     weight = weights_of(raw[roles["weight"]], roles["weight"], reason) if "weight" in roles else np.ones(len(reason))
-    reason[(reason == 0) & (weight == 0)] = _NO_WEIGHT
+    rows.leave_out(weight == 0, NO_WEIGHT)
     differ: NDArray[np.float64] | None = None
     if covariates:
         there = np.flatnonzero(reason == 0)
@@ -172,10 +221,9 @@ def _in_use(
         if not options.get("drop_missing"):
             refuse_missing(differ, list(covariates), there)
         missing = np.isnan(differ).any(axis=1)
-        reason[there[missing]] = _NO_COVARIATE
+        reason[there[missing]] = 1 + REASONS.index("missing covariate")
         differ = differ[~missing]
-    left_out = {name: int((reason == code).sum()) for code, name in enumerate(REASONS, 1) if (reason == code).any()}
-    use = reason == 0
+    left_out, use = rows.left_out(), rows.in_use
     if not use.any():
         raise DataError(f"{nothing_left(left_out)} Check the columns: {from_columns(roles)}.")
 
@@ -291,11 +339,10 @@ def _against_neither(
 
 
 @dataclass
-class _Rows:
+class _Rows(LeftOut):
     """Rows of a table of pairs while they are read: what is asked of whom, which are left out, and why.
 
-    ``one``, ``two`` and ``who`` are codes in ``items`` and ``people``, -1 where an id is missing; ``reason`` is 0 for
-    what is in use, or the place of why it is left out in ``REASONS``, from 1; (n_rows,) each.
+    ``one``, ``two`` and ``who`` are codes in ``items`` and ``people``, -1 where an id is missing; (n_rows,) each.
     """
 
     options: ReadOptions
@@ -310,38 +357,25 @@ class _Rows:
         self.people = Vocabulary([EVERYONE]) if user is None else Vocabulary(user.drop_nulls())
         self.one, self.two = (self.items.codes(side, unknown="minus_one") for side in (left, right))
         self.who = np.zeros(len(left), dtype=np.int32) if user is None else self.people.codes(user, unknown="minus_one")
-        self.reason = np.where(np.minimum(np.minimum(self.one, self.two), self.who) < 0, _MISSING, 0).astype(np.int8)
-        missing = np.flatnonzero(self.reason)
-        if len(missing) and not self.options.get("drop_missing"):
-            per_column = ", ".join(
-                f'"{self.roles[role]}" {ids.null_count()}'
-                for role, ids in (("left", left), ("right", right), ("user", user))
-                if ids is not None and ids.null_count()
-            )
-            first = ", ".join(str(row + 1) for row in missing[:3])
-            raise DataError(
-                f"an id is missing in {counted(len(missing), 'row')} (missing or blank values by column: {per_column}; "
-                f"first: row {first}). Fill them in, or leave such rows out with {option('drop_missing', True)}."
-            )
+        self.reason = np.zeros(len(left), dtype=np.int8)
+        ids = {"left": left, "right": right, **({} if user is None else {"user": user})}
+        each = ", ".join(f'"{self.roles[role]}" {one.null_count()}' for role, one in ids.items() if one.null_count())
+        message = f"an id is missing in {{where}}; missing or blank values by column: {each}. Fill them in."
+        self.leave_out(np.minimum(np.minimum(self.one, self.two), self.who) < 0, "missing id", message)
         self.leave_out_self(self.one, self.two, self.items)
-        self.kept = np.flatnonzero(self.reason == 0)  # those with an answer that is read
+        self.kept = np.flatnonzero(self.in_use)  # those with an answer that is read
 
     def leave_out_self(self, one: Codes, two: Codes, items: Vocabulary, when: str = "") -> None:
         """Leave out an item that is compared with itself; DataError if that was not said."""
-        rows = np.flatnonzero((self.reason == 0) & (one == two))
-        if len(rows) and not self.options.get("drop_self"):
-            first = "; ".join(f'row {row + 1}, "{shown(items.labels([one[row]])[0])}"' for row in rows[:3])
-            raise DataError(
-                f"an item is compared with itself in {counted(len(rows), 'row')}{when} (first: {first}). "
-                f"Leave such rows out with {option('drop_self', True)}."
-            )
-        self.reason[rows] = _SELF
+        same = (one == two) & self.in_use
+        example = shown(items.labels([one[same.argmax()]])[0]) if same.any() else ""
+        self.leave_out(same, "self-pair", f'an item is compared with itself in {{where}}{when}, such as "{example}".')
 
     def tasks(self, raw: Columns) -> Codes | None:
         """Tasks of the rows in use, by a column; a column that tells none apart loses its role."""
         if "task" not in self.roles:
             return None
-        column, use = self.roles["task"], np.flatnonzero(self.reason == 0)
+        column, use = self.roles["task"], np.flatnonzero(self.in_use)
         codes = task_codes(raw[column], column, self.options.get("task") is not None)
         return None if codes is None else codes[use]
 
@@ -351,7 +385,7 @@ class _Rows:
 
     def example(self, decoded: Decoded) -> tuple[str, str]:
         """The first answer in use, as a sentence."""
-        row = int((self.reason == 0).argmax())
+        row = int((self.in_use).argmax())
         place = int(np.searchsorted(self.kept, row))
         grade = "" if decoded.grade is None or not decoded.grade[place] else decoded.grades[decoded.grade[place] - 1]
         outcome, left, right = int(decoded.outcome[place]), self.left[row], self.right[row]

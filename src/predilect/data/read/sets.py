@@ -38,7 +38,7 @@ from predilect.data.intake import (
 )
 from predilect.data.read.assemble import (
     Assembled,
-    Unclear,
+    LeftOut,
     map_items,
     used_only,
     weights_of,
@@ -54,14 +54,14 @@ CHOICES = ("best", "best_worst")  # kinds in which exactly one alternative is th
 
 
 @dataclass
-class Sets:
+class Sets(LeftOut):
     """Alternatives of all tasks under each other, and what belongs to each task.
 
     ``task``, ``item``, ``level`` (0 the best), shapes (n,): task of each alternative, from 0; ``first``, ``n_rows``,
     ``person``, ``weight``, ``context``, shapes (n_tasks,): its first row in the table, how many rows it has there, who
     answered, how often, about what. ``unusable``: reasons for which tasks cannot be used, by task, (n_tasks,) each,
-    with what to say of them; ``reason``: why a task is left out, "" if it is not. ``profiles``: item and attributes of
-    each alternative that has any; ``by_profile``: items are these. ``heeded``: options of pairs that were asked for.
+    with what to say of them. ``profiles``: item and attributes of each alternative that has any; ``by_profile``: items
+    are these. ``heeded``: options of pairs that were asked for.
     ``if_none_chosen``: what can be done about tasks without a choice.
     """
 
@@ -82,9 +82,14 @@ class Sets:
     unusable: list[tuple[str, BoolArray, str]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     if_none_chosen: str = ""
+    noun = "task"
 
     def __post_init__(self) -> None:
-        self.reason = np.full(self.n_tasks, "", dtype=object)
+        self.reason = np.zeros(self.n_tasks, dtype=np.int8)
+
+    def rows_of(self, bad: BoolArray) -> IntArray:
+        """The first rows of tasks."""
+        return self.first[bad]
 
     def take_context(self, raw: Mapping[str, pl.Series]) -> None:
         """Contexts of the tasks by their first rows, where a column of them was named."""
@@ -112,19 +117,6 @@ class Sets:
         """Number of tasks, usable or not."""
         return len(self.first)
 
-    def leave_out(self, bad: BoolArray, why: str, message: str = "") -> None:
-        """Mark tasks with why they are left out; DataError with a message, unless the option for it was given."""
-        bad = bad & (self.reason == "")
-        drop = _DROPS.get(why)
-        if bad.any() and message and drop is not None and not self.options.get(drop):
-            rows = ", ".join(str(row + 1) for row in np.sort(self.first[bad])[:3])
-            where = f"{counted(int(bad.sum()), 'task')} (first: row {rows})"
-            few = drop != "drop_unknown" or bad.mean() <= _MOST_UNKNOWN
-            said: ReadOptions = {drop: True}  # type: ignore[misc]
-            helps = [(f"Leave such tasks out with {option(drop, True)}.", said)] if few else []
-            raise Unclear(message.replace("{where}", where), helps)
-        self.reason[bad] = why
-
     def count(self, alternatives: BoolArray | None = None) -> IntArray:
         """How many alternatives tasks have, of all or of some; (n_tasks,)."""
         return np.bincount(self.task if alternatives is None else self.task[alternatives], minlength=self.n_tasks)
@@ -138,15 +130,8 @@ class Sets:
         return self.count(alternatives) > 0
 
 
-_DROPS = {
-    "missing id": "drop_missing", MISSING_ATTRIBUTE: "drop_missing", TWICE: "drop_self", UNCLEAR: "drop_unknown",
-    ONE_ALTERNATIVE: "drop_unknown",
-}  # fmt: skip
-
-
 MOST_FREE = 200  # columns of a table of which any may be the answer, or part the rows
 MOST_KEYS = 12  # columns of other names that are looked at for what parts the rows into tasks
-_MOST_UNKNOWN = 0.05  # of the tasks: where more say nothing clear, it is the reading that is wrong
 
 
 def assembled_sets(raw: Columns, options: ReadOptions, build: Callable[..., Sets], *what: Any) -> Assembled:
@@ -159,7 +144,7 @@ def assemble_sets(sets: Sets, names: Sequence[str], n_read: int) -> Assembled:
 
     Raises DataError for tasks that mean nothing clear and that no option leaves out, or if nothing usable remains.
     """
-    options, reason = sets.options, sets.reason
+    options = sets.options
     _refuse_pair_options(options, sets.heeded)
     for why, bad, message in sets.unusable:
         sets.leave_out(bad, why, message)
@@ -181,10 +166,9 @@ def assemble_sets(sets: Sets, names: Sequence[str], n_read: int) -> Assembled:
 
     weight = np.ones(sets.n_tasks)
     if sets.weight is not None:
-        weight = weights_of(sets.weight, sets.columns["weight"], (reason != "").astype(np.int8))
-        reason[(reason == "") & (weight == 0)] = NO_WEIGHT
-    left_out = {why: int(sets.n_rows[reason == why].sum()) for why in dict.fromkeys(reason.tolist()) if why}
-    used = reason == ""
+        weight = weights_of(sets.weight, sets.columns["weight"], sets.reason)
+        sets.leave_out(weight == 0, NO_WEIGHT)
+    left_out, used = sets.left_out(sets.n_rows), sets.in_use
     if not used.any():
         raise DataError(f"{nothing_left(left_out)} Check the columns: {from_columns(sets.columns)}.")
     keep = used[sets.task]
@@ -280,7 +264,7 @@ def _leave_out_repeated(sets: Sets, code: NDArray[np.int32], items: Vocabulary) 
     order = np.argsort(place, kind="stable")
     again = np.zeros(len(place), dtype=bool)
     again[order[1:]] = (place[order[1:]] == place[order[:-1]]) & (code[order[1:]] >= 0)
-    again &= (sets.reason == "")[sets.task]
+    again &= sets.in_use[sets.task]
     if not again.any():
         return
     example = shown(items.ids[code[again.argmax()]])
