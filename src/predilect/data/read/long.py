@@ -166,7 +166,7 @@ def long_readings(raw: Columns, said: ReadOptions) -> Iterator[Reading]:
     if rows is not None and (any(fits for _, fits in ways) or None not in (rows.user, rows.task)):
         yield from (way for way, _ in ways)
         return
-    guessed = [way for one in _by_values(raw, said, rows) for way in one]
+    guessed = [*_by_values(raw, said, rows)]
     yield from guessed
     # Where another column parts the rows as the answers need it, what the names tell is only possible.
     yield from (replace(way, sure=OPEN - 2) if guessed else way for way, _ in ways)
@@ -194,6 +194,14 @@ def rows_are_alternatives(raw: Columns, said: ReadOptions, *, by_answer: bool = 
     return plain_value and once_in_each(rows.chosen(str(value), own), rows.group)
 
 
+def may_be_alternatives(raw: Columns, said: ReadOptions, answer: str) -> bool:
+    """Whether each row may be an alternative of a task that a column answers, or ranks, whatever others are called."""
+    said = {**said, "winner": answer}
+    return any(True for _ in long_readings(raw, said)) or any(
+        counts_within(raw[answer], rows.group) for rows in _parted(raw, said, _by_names(raw, said))
+    )
+
+
 def _by_names(raw: Columns, said: ReadOptions) -> _Rows | None:
     """Rows parted by columns that were named, or that are called so."""
     user = named_or_guessed(raw.names, said.get("user"), PEOPLE_OF_SETS)
@@ -219,8 +227,21 @@ def _without_tasks(raw: Columns) -> DataError:
     )
 
 
-def _by_values(raw: Columns, said: ReadOptions, known: _Rows | None) -> Iterator[list[Reading]]:
-    """Ways in which columns of any name part the rows into tasks, each with an answer and no alternative twice."""
+def _by_values(raw: Columns, said: ReadOptions, known: _Rows | None) -> Iterator[Reading]:
+    """Readings of rows that columns of any name part into tasks, each with an answer and no alternative twice."""
+    by_one = False
+    for rows in _parted(raw, said, known):
+        by_two = {"user", "task"} <= {*rows.say}
+        if by_one and by_two:
+            return
+        for way, fits in _ways(rows):
+            if fits and not (rows.task is None and "choice" in way.told):
+                by_one = not by_two
+                yield way
+
+
+def _parted(raw: Columns, said: ReadOptions, known: _Rows | None) -> Iterator[_Rows]:
+    """Ways in which columns of any name part the rows into tasks of several: by one beside those known, or by two."""
     if len(raw) > MOST_FREE or raw.n_rows > _MOST_ROWS:
         return
     user, task = (None, None) if known is None else (known.user, known.task)
@@ -229,22 +250,16 @@ def _by_values(raw: Columns, said: ReadOptions, known: _Rows | None) -> Iterator
     words = (WEIGHT, AVAILABLE, *KIND_OF.values())
     free = [name for name in sorted(raw) if name not in taken and not is_called(name, *words) and _may_part(raw[name])]
     free = free[:MOST_KEYS]
-    pairs: list[tuple[str | None, str | None]] = [(user, name) for name in free] if task is None else []
-    pairs += [(name, task) for name in free] if user is None and said.get("user") is not False else []
-    both: list[tuple[str | None, str | None]] = list(permutations(free, 2)) if known is None else []
-    found = False
-    for some in (pairs, both):
-        for who, what in () if found else some:
-            say: ReadOptions = {"user": who} if who is not None and who != user else {}
-            if what is not None and what != task:
-                say = {**say, "task": what}
-            rows = _Rows(raw, said, who, what, say)
-            size = np.bincount(rows.parts[1])
-            if size.min() < 2 or size.max() > _MOST_SHOWN:
-                continue
-            ways = [way for way, fits in _ways(rows) if fits and not (what is None and "choice" in way.told)]
-            found = found or bool(ways)
-            yield ways
+    ways: list[tuple[str | None, str | None]] = [(user, name) for name in free] if task is None else []
+    ways += [(name, task) for name in free] if user is None and said.get("user") is not False else []
+    for who, what in [*ways, *(permutations(free, 2) if known is None else ())]:
+        say: ReadOptions = {"user": who} if who is not None and who != user else {}
+        if what is not None and what != task:
+            say = {**say, "task": what}
+        rows = _Rows(raw, said, who, what, say)
+        size = np.bincount(rows.parts[1])
+        if size.min() >= 2 and size.max() <= _MOST_SHOWN:
+            yield rows
 
 
 def _may_part(column: pl.Series) -> bool:
