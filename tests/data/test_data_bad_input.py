@@ -466,7 +466,8 @@ def test_a_table_of_nothing_and_answers_that_are_all_left_out():
 def test_a_weight_that_is_none_is_shown():
     frame = {"left": ["x", "y"], "right": ["y", "z"], "winner": ["x", "y"]}
     with pytest.raises(
-        DataError, match=r'not a number in 1 row \(first: row 2, "x"\)\. Name another with columns={"weights": '
+        DataError,
+        match=r'a number, but holds text in 1 row \(first: row 2, "x"\)\. Name another with columns={"weights": ',
     ):
         Comparisons.from_frame(frame | {"weight": ["1", "x"]})
     with pytest.raises(DataError, match=r"weights in 1 row \(first: row 1, empty\).*mend them, or use none: columns="):

@@ -14,7 +14,7 @@ from predilect._base.arguments import check_mapping
 from predilect._base.text import shown
 from predilect._base.types import BoolArray, FloatArray, IntArray
 from predilect.data.canonical import AnswerColumns, Codes, canonical_answers, choices_in_runs, exact_sum, task_codes
-from predilect.data.frames import Columns, as_text, clean_ids, to_series, without_points
+from predilect.data.frames import Columns, clean_ids, to_series, without_points
 from predilect.data.intake import (
     MISSING_ATTRIBUTE,
     NO_WEIGHT,
@@ -33,6 +33,7 @@ from predilect.data.intake import (
 from predilect.data.read.covariates import covariate_columns, differences, refuse_missing, role_names, why_no_sides
 from predilect.data.read.names import BAD_WORDS, could_be_side
 from predilect.data.read.options import ReadOptions, as_words, option
+from predilect.data.read.profiles import numbers_of
 from predilect.data.read.winners import (
     MOST_GRADES,
     UNKNOWN,
@@ -484,24 +485,15 @@ MOST_OF_A_ROW = 1e12  # answers; from some 1e15 on sums of squares are no number
 
 def weights_of(series: pl.Series, column: str, reason: NDArray[np.int8]) -> NDArray[np.float64]:
     """Weights of rows; DataError if one that is in use, with reason 0, is none."""
-    said = f'column "{column}" is used as the weight but holds'
     instead = f"Name another with {option('weight', 'NAME')}, or use none: {option('weight', False)}."
-    if series.dtype.is_nested() or series.dtype.is_temporal():  # which polars would cast
-        raise DataError(f"{said} values of type {series.dtype}. {instead}")
-    text = None if series.dtype.is_numeric() else as_text(series).str.strip_chars()
-    number = (series if text is None else text).cast(pl.Float64, strict=False)
-    if text is not None and (word := text.filter(number.is_null()).drop_nulls()).len():
-        raise DataError(
-            f"{said} text that is not a number in {counted(len(word), 'row')} (first: row "
-            f'{(text == word[0]).arg_max() + 1}, "{shown(word[0])}"). {instead}'
-        )
-    weight: NDArray[np.float64] = number.fill_null(np.nan).to_numpy().copy()
+    weight = numbers_of(series, column, "weight", instead)
     bad = np.flatnonzero((reason == 0) & ~((weight >= 0) & (weight <= MOST_OF_A_ROW)))
     if len(bad):
         value = "empty" if np.isnan(weight[bad[0]]) else f"{weight[bad[0]]:g}"
         wrong = "too large" if MOST_OF_A_ROW < weight[bad[0]] < np.inf else "missing, infinite or negative"
         raise DataError(
-            f"{said} {wrong} weights in {counted(len(bad), 'row')} (first: row {bad[0] + 1}, {value}). A weight says "
+            f'column "{shown(column)}" is used as the weight but holds '
+            f"{wrong} weights in {counted(len(bad), 'row')} (first: row {bad[0] + 1}, {value}). A weight says "
             f"how many answers a row stands for, from 0 to {MOST_OF_A_ROW:g}: mend them, or use none: "
             f"{option('weight', False)}."
         )

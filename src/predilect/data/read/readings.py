@@ -143,15 +143,13 @@ def tried(error: Question, read: Callable[[ReadOptions], Assembled]) -> DataErro
 
 
 def helped(error: Unclear, read: Callable[[ReadOptions], Assembled]) -> DataError:
-    """The error with those of its options alone with which ``read`` makes something of the table, or asks."""
+    """The error with those of its options alone with which ``read`` makes something of the table, or asks further."""
     told = [str(error)]
     for sentence, options in error.helps:
         try:
             read(options)
-        except Question:
+        except (Question, Unclear):
             told.append(sentence)
-        except Unclear as other:
-            told += [sentence] if other.helps else []
         except DataError:
             continue
         else:

@@ -91,6 +91,10 @@ def _readings(raw: Columns, options: ReadOptions) -> Iterator[Reading]:
     require_columns(raw, options)
     pairs = [*pair_readings(raw, options)]
     yield from pairs
+    if not pairs and options.get("kind") is None and options.get("alternatives") is None:
+        left, right = guess_pair(raw.names, options.get("left"), options.get("right"))
+        if (left is None) != (right is None):
+            raise lacking("left" if left is None else "right", raw.names, raw.index)
     if options.get("profile") is not None and _are_pairs(raw, options):
         raise _nothing(raw, options)
     if options.get("outcome") is None and not (pairs and _are_pairs(raw, options)):
@@ -196,7 +200,7 @@ def _nothing(raw: Columns, options: ReadOptions) -> DataError:
         what = f"columns of what was shown, of which {listed(both or [str(chosen)])} would say the best{ends}"
         return _found_no(what, names, told)
     if left or right or answer:
-        return lacking("left" if left is None else "right" if right is None else "winner", names, raw.index)
+        return lacking("left" if left is None else "winner", names, raw.index)
     if len(names) == 1 and len(names[0].split()) > 2:
         told = "It is the only one: what lies between columns must be a comma, a semicolon, a tab or |."
     else:

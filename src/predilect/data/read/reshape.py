@@ -205,8 +205,7 @@ def _counts_something(value: Any) -> bool:
 
 def _counts(series: pl.Series, name: str, rows: Sequence[str]) -> np.ndarray[Any, Any]:
     """Counts of a column, NaN where empty; DataError if one is none."""
-    number = as_text(series).str.strip_chars().cast(pl.Float64, strict=False)
-    count = number.fill_null(np.nan).to_numpy().copy()
+    count = numbers_of(series, name, "count")
     odd = np.flatnonzero((count != np.round(count)) & ~np.isnan(count))
     if len(odd):
         raise DataError(
