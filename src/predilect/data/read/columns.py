@@ -147,8 +147,6 @@ def guess_pair(names: Sequence[str], left: str | None, right: str | None) -> tup
         other = halves[0] if len(halves) == 1 else None
         return left or other, right or other
     likely = likely_items(families)
-    if len(likely) > 1 and all(same_thing(likely[0].stem, one.stem) and likely[0].sides == one.sides for one in likely):
-        likely = sorted(likely, key=lambda family: "name" not in family.stem)[:1]
     if len(likely) > 1 and likely[0].rank == 3:
         return None, None
     if len(likely) > 1:

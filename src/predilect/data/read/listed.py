@@ -275,22 +275,26 @@ def _orders(
         return
     shown_in = next(iter(one for one, sure in _shown_in(raw, said, free, None) if sure == SURE), ())
     rest = {name: raw[name] for name in free if name not in shown_in}
+
+    def reading(order: tuple[str, ...], say: ReadOptions, sure: int, *, last: bool = False) -> Reading:
+        columns = {**roles, "order": order[0]} if len(order) == 1 else roles
+        found = Listed("order", shown_in, order, columns, last=last)
+        return _reading(raw, said, found, {"kind": "order", **say}, sure, f"an order, {first_columns(order)}")
+
     both = best_and_worst(list(rest)) if winner is None and kind != "best_worst" else None
     if both is not None:
         between = places_between(list(rest))
         order = (both[0], *between, both[1])
         if between and flags(raw[both[0]]) is None:
             shown_in = shown_in or _family_of(raw, order)
-            if not shown_in and _are_numbers_of(raw, order):
-                return  # of what several columns describe
-            found = Listed("order", shown_in, order, roles, last=True)
-            yield _reading(raw, said, found, {"kind": "order"}, SURE, f"an order, {first_columns(order)}")
+            if shown_in or not _are_numbers_of(raw, order):  # of what several columns describe
+                yield reading(order, {}, SURE, last=True)
         return
     if kind == "best_worst":
         return
     if kind == "order" and given is not None and not isinstance(given, str) and all(name in raw for name in given):
-        found = Listed("order", (), tuple(given), roles)
-        yield _reading(raw, said, found, {"kind": "order"}, SURE, f"an order, {first_columns(given)}")
+        shown_in = ()
+        yield reading(tuple(given), {}, SURE)
         return
     order = _order_columns(rest, marked)
     if kind == "order" and winner is not None:
@@ -298,30 +302,18 @@ def _orders(
         order = (winner,) if raw[winner].dtype == pl.String or _lists(raw[winner]) is not None else ()
     elif kind == "order" and not order:
         order = _any_family(list(rest))
-    if not order:
-        of_words = _families(list(rest)) if len(rest) < MOST_FREE and kind is None else {}
-        for word, family in of_words.items():
-            plain_ones = all(is_plain(raw[name]) for name in family)
-            if (
-                plain_ones
-                and word not in _EACH
-                and not tells(family[0], MEASURES)
-                and could_be_items([*map(raw.__getitem__, family)])
-            ):
-                found = Listed("order", (), family, roles)
-                say_all: ReadOptions = {"kind": "order", "alternatives": list(family)}
-                yield _reading(raw, said, found, say_all, OPEN, f"an order, {first_columns(family)}")
+    if order:
+        sure = OPEN if _unshared(order, raw, shown_in, kind) else SURE
+        if len(order) > 1 and _are_ranks(raw, order):
+            names, sure = tuple(re.sub(r"^\D*", "", name) for name in order), SURE
+            ranks = Listed("rank", (), order, roles, names)
+            yield _reading(raw, said, ranks, {"kind": "rank"}, sure, f"the rank of each of {first_columns(names)}")
+        yield reading(order, {"winner": order[0]} if len(order) == 1 else {}, sure)
         return
-    used = {**roles, "order": order[0]} if len(order) == 1 else roles
-    found = Listed("order", shown_in, order, used)
-    say: ReadOptions = {"kind": "order", "winner": order[0]} if len(order) == 1 else {"kind": "order"}
-    sure = OPEN if _unshared(order, raw, shown_in, kind) else SURE
-    if len(order) > 1 and _are_ranks(raw, order):
-        names = tuple(re.sub(r"^\D*", "", name) for name in order)
-        sure = SURE
-        ranks = Listed("rank", (), order, roles, names)
-        yield _reading(raw, said, ranks, {"kind": "rank"}, sure, f"the rank of each of {first_columns(names)}")
-    yield _reading(raw, said, found, say, sure, f"an order, {first_columns(order)}")
+    shown_in = ()
+    for word, family in _families(list(rest)).items() if len(rest) < MOST_FREE and kind is None else ():
+        if word not in _EACH and not tells(family[0], MEASURES) and could_be_items([raw[name] for name in family]):
+            yield reading(family, {"alternatives": list(family)}, OPEN)
 
 
 def _family_of(raw: Columns, order: tuple[str, ...]) -> tuple[str, ...]:

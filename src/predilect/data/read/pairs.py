@@ -47,7 +47,6 @@ from predilect.data.read.names import (
     pair_families,
     plain,
     positive_side,
-    same_thing,
     side_words,
     sides_of,
     squeezed,
@@ -130,8 +129,6 @@ def _bases(raw: Columns, said: ReadOptions) -> Iterator[_Base]:
     if likely and likely[0].rank == 3 and len(likely) > _MOST_PAIRS:
         likely = []  # attributes of two alternatives
     likely = likely_items([one for one in families if _may_be_items(raw, one)]) if likely else []
-    if len(likely) > 1 and all(same_thing(likely[0].stem, one.stem) and likely[0].sides == one.sides for one in likely):
-        likely = sorted(likely, key=lambda one: "name" not in one.stem)[:1]
     by_name = [one for one in likely if one.rank in (0, 1)]
     others = [] if by_name else _by_values(raw, said, likely)
     recur = [] if by_name else [one for one in likely if could_be_items([raw[one.left], raw[one.right]])]
@@ -164,9 +161,8 @@ def _by_values(raw: Columns, said: ReadOptions, but: Sequence[Family]) -> list[_
     ]  # fmt: skip
     if len(free) > _MOST_COLUMNS:
         return []
-    alike = pairs_of_items({name: raw[name] for name in sorted(free)})
     halves = {name: half_of_pair(name) for name in free}
-    for pair in alike if len(alike) <= _MOST_PAIRS else ():  # more are attributes, or places of an order
+    for pair in _alike(raw, free):
         if opponent in pair:  # what is said of a row is said of the other
             other = pair[0] if pair[1] == opponent else pair[1]
             found.append(_Base(other, str(opponent), LIKELY, {"left": other, "right": str(opponent)}))
@@ -179,6 +175,12 @@ def _by_values(raw: Columns, said: ReadOptions, but: Sequence[Family]) -> list[_
             sure = SURE if is_called(name, BOTH_ITEMS) else OPEN
             found.append(_Base(name, name, sure, {"left": name, "right": name}))
     return found
+
+
+def _alike(raw: Columns, free: Sequence[str]) -> list[list[str]]:
+    """Any two columns that hold the same items; none if there are many: attributes, or places of an order."""
+    found = pairs_of_items({name: raw[name] for name in sorted(free)}) if len(free) <= _MOST_COLUMNS else []
+    return found if len(found) <= _MOST_PAIRS else []
 
 
 def _names_both(column: pl.Series) -> bool:
@@ -701,12 +703,9 @@ def _are_counts(raw: Columns, one: Family) -> bool:
 def _perhaps_results(raw: Columns) -> list[tuple[str, str]]:
     """Any two columns of items, either way round."""
     free = [name for name in raw if not tells(name, NO_ANSWER) and not is_called(name, WEIGHT)]
-    if len(free) > _MOST_COLUMNS:
+    if any(half_of_pair(name) != (None, None) for name in free):
         return []
-    found = pairs_of_items({name: raw[name] for name in sorted(free)})
-    if len(found) > _MOST_PAIRS or any(half_of_pair(name) != (None, None) for name in free):
-        return []
-    return [(one, two) for pair in found for one, two in (pair, pair[::-1])]
+    return [(one, two) for pair in _alike(raw, free) for one, two in (pair, pair[::-1])]
 
 
 def _won_and_lost(
