@@ -312,7 +312,7 @@ def _of_base(raw: Columns, said: ReadOptions, base: _Base) -> Iterator[Reading]:
     """All ways to read who won of the items of two columns."""
     if said.get("outcome") is not None:
         pairs = Pairs(said, base.roles, outcome=said["outcome"], given=True)
-        yield from _read(raw, said, pairs, "the outcomes that were given", base.say, SURE)
+        yield from _read(raw, pairs, "the outcomes that were given", base.say, SURE)
         return
     given = said.get("winner")
     if isinstance(given, str) and base.left != base.right and (forms := [*_of_both_sides(raw, said, base, given)]):
@@ -449,11 +449,11 @@ class _InColumn:
         if len(answered.ways) > 1 and not way.say and self.said.get("winner_is") is None:
             say["winner_is"] = "item" if way.code is None else "side"
         told = f'who won by "{shown(answered.name)}"' + (f", {way.told}" if way.told else "")
-        yield from _read(self.raw, self.said, self._pairs(answered, way), told, say, sure)
+        yield from _read(self.raw, self._pairs(answered, way), told, say, sure)
 
     def partly(self, answered: Answered) -> Reading:
         """The reading under which most words mean something, and others nothing."""
-        return next(_read(self.raw, self.said, self._pairs(answered, answered.partly), "", {}, self.base.sure))
+        return next(_read(self.raw, self._pairs(answered, answered.partly), "", {}, self.base.sure))
 
 
 def _other_words(own: Sequence[Sequence[object]], answered: Answered) -> str:
@@ -469,26 +469,19 @@ def _other_words(own: Sequence[Sequence[object]], answered: Answered) -> str:
     return ""
 
 
-def _read(raw: Columns, said: ReadOptions, pairs: Pairs, told: str, say: ReadOptions, sure: int) -> Iterator[Reading]:
+def _read(raw: Columns, pairs: Pairs, told: str, say: ReadOptions, sure: int) -> Iterator[Reading]:
     """The readings of pairs with every choice of who answered, of weights and of tasks."""
-    table = raw if pairs.table is None else Columns(pairs.table)
+    table, said = raw if pairs.table is None else Columns(pairs.table), pairs.options
     answer = [] if pairs.answered is None else [pairs.answered.name]
     taken = [*pairs.roles.values(), *answer, *pairs.used.values()]
     for say_roles, roles in _roles(table, said, taken):
         full = {**roles, **pairs.roles}
         for say_task, task, ask in _tasks(table, said, full, taken, pairs):
-            options: ReadOptions = {**said, **say_roles, **say_task, **say}
-            placed = replace(pairs, options=options, roles={**full, **({"task": task} if task else {})})
-            how = [
-                told,
-                *(
-                    f'{role} by "{shown(name)}"'
-                    for role, name in {**say_roles, **say_task}.items()
-                    if name and name is not True
-                ),
-            ]
-            chosen: ReadOptions = {"kind": "pairs", **say, **say_roles, **say_task}
-            yield Reading(", ".join(how), chosen, partial(assemble, raw, placed), sure, ask)
+            more: ReadOptions = {**say_roles, **say_task}
+            placed = {**full, **({} if task is None else {"task": task})}
+            how = [f'{role} by "{shown(name)}"' for role, name in more.items() if isinstance(name, str)]
+            made = partial(assemble, raw, replace(pairs, options={**said, **more, **say}, roles=placed))
+            yield Reading(", ".join([told, *how]), {"kind": "pairs", **say, **more}, made, sure, ask)
 
 
 # --- who won, in a column for each side -------------------------------------------------------------------------------
@@ -585,7 +578,7 @@ def _flagged(raw: Columns, said: ReadOptions, base: _Base, left: str | None, rig
         )
         yield refused(DataError(message), base.sure)
         return
-    yield from _read(raw, said, pairs, "who won by marks of each side", base.say, base.sure)
+    yield from _read(raw, pairs, "who won by marks of each side", base.say, base.sure)
 
 
 def _of_counts(
@@ -610,7 +603,7 @@ def _of_counts(
         used = {"left wins": counts[0], "right wins": counts[1]} | ({} if tie is None else {"ties": tie})
         note = f"Each row says how many were for the left item ({shown(one)}) and for the right ({shown(two)})."
         pairs = Pairs(
-            said, {**base.roles, "weight": weight}, outcome=np.array([1.0, -1.0, 0.0])[place],
+            {**said, "weight": False}, {**base.roles, "weight": weight}, outcome=np.array([1.0, -1.0, 0.0])[place],
             table=unfolded, used=used, notes=(note,), called=(weight,),
         )  # fmt: skip
         if isinstance(said.get("weight"), str):
@@ -620,9 +613,7 @@ def _of_counts(
             )
             yield refused(DataError(message), base.sure)
             return
-        yield from _read(
-            raw, {**said, "weight": False}, pairs, f'counts in "{shown(one)}" and "{shown(two)}"', base.say, base.sure
-        )
+        yield from _read(raw, pairs, f'counts in "{shown(one)}" and "{shown(two)}"', base.say, base.sure)
 
 
 def _won_and_lost_counts(raw: Columns) -> tuple[str, str] | tuple[()]:
@@ -651,12 +642,12 @@ def _of_scores(
                 f'Of "{shown(one.left)}" and "{shown(one.right)}" the {which} number wins, and equal numbers are a tie.'
             )
             pairs = Pairs(
-                said, base.roles, outcome=difference if best == "high" else -difference,
+                {**said, "winner": None}, base.roles, outcome=difference if best == "high" else -difference,
                 used={"score of left": one.left, "score of right": one.right}, notes=(note,),
             )  # fmt: skip
             say: ReadOptions = {**base.say, "winner": one.left, **({"best": best} if known is None else {})}
             sure = base.sure if named or said.get("winner") else OPEN
-            yield from _read(raw, {**said, "winner": None}, pairs, f"{told}, {best} is good", say, sure)
+            yield from _read(raw, pairs, f"{told}, {best} is good", say, sure)
 
 
 def _hold_numbers(raw: Mapping[str, pl.Series], names: Sequence[str], **more: Any) -> bool:
@@ -733,4 +724,4 @@ def _won_and_lost(
                 f'"{shown(lost)}", must say the side on which the winner was shown, such as left or right; it holds '
                 f"{', '.join(shown(word) for word in sorted(there)[:3])}. Leave {option('winner', side)} out."
             )
-    yield from _read(raw, {**said, "winner": None}, pairs, f'"{shown(won)}" won over "{shown(lost)}"', say, sure)
+    yield from _read(raw, pairs, f'"{shown(won)}" won over "{shown(lost)}"', say, sure)

@@ -93,7 +93,7 @@ def read(
 
     Notes
     -----
-    A million rows take about a second. Only the columns used are kept in memory.
+    A million rows take about a second. Columns that are called as long texts are read only where one is looked at.
     """
     if not isinstance(source, str | Path):
         return Comparisons.from_frame(
