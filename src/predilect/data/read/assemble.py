@@ -78,7 +78,7 @@ class Unclear(DataError):
         self.helps = helps
 
 
-class LeftOut:
+class Usable:
     """Rows, or tasks, of which some are left out.
 
     ``reason`` is 0 for what is in use, or the place of why it is left out in ``REASONS``, from 1; (n,).
@@ -340,7 +340,7 @@ def _against_neither(
 
 
 @dataclass
-class _Rows(LeftOut):
+class _Rows(Usable):
     """Rows of a table of pairs while they are read: what is asked of whom, which are left out, and why.
 
     ``one``, ``two`` and ``who`` are codes in ``items`` and ``people``, -1 where an id is missing; (n_rows,) each.

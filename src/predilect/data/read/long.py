@@ -197,9 +197,11 @@ def rows_are_alternatives(raw: Columns, said: ReadOptions, *, by_answer: bool = 
 def may_be_alternatives(raw: Columns, said: ReadOptions, answer: str) -> bool:
     """Whether each row may be an alternative of a task that a column answers, or ranks, whatever others are called."""
     said = {**said, "winner": answer}
-    return any(True for _ in long_readings(raw, said)) or any(
-        counts_within(raw[answer], rows.group) for rows in _parted(raw, said, _by_names(raw, said))
-    )
+    rows = _by_names(raw, said)
+    if rows is not None and np.bincount(rows.parts[1]).min() > 1 and any(fits for _, fits in _ways(rows)):
+        return True
+    parted = (counts_within(raw[answer], one.group) for one in _parted(raw, said, rows))
+    return any(True for _ in _by_values(raw, said, rows)) or any(parted)
 
 
 def _by_names(raw: Columns, said: ReadOptions) -> _Rows | None:

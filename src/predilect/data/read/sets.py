@@ -38,7 +38,7 @@ from predilect.data.intake import (
 )
 from predilect.data.read.assemble import (
     Assembled,
-    LeftOut,
+    Usable,
     map_items,
     used_only,
     weights_of,
@@ -54,7 +54,7 @@ CHOICES = ("best", "best_worst")  # kinds in which exactly one alternative is th
 
 
 @dataclass
-class Sets(LeftOut):
+class Sets(Usable):
     """Alternatives of all tasks under each other, and what belongs to each task.
 
     ``task``, ``item``, ``level`` (0 the best), shapes (n,): task of each alternative, from 0; ``first``, ``n_rows``,
