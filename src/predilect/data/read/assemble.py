@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from predilect._base.arguments import check_mapping
 from predilect._base.text import shown
-from predilect._base.types import BoolArray, FloatArray, IntArray
+from predilect._base.types import BoolArray, IntArray
 from predilect.data.canonical import AnswerColumns, Codes, canonical_answers, choices_in_runs, exact_sum, task_codes
 from predilect.data.frames import Columns, clean_ids, to_series, without_points
 from predilect.data.intake import (
@@ -236,7 +236,8 @@ def _in_use(
     if "task" not in roles and options.get("runs"):
         # Of the items as they were shown, since those they are mapped to may be the same.
         answered &= weight > 0
-        found = rows.runs(answered, decoded.outcome[answered[kept]], weight)
+        asked = rows.who[answered], rows.one[answered], rows.two[answered]
+        found = choices_in_runs(*asked, decoded.outcome[answered[kept]], weight[answered])
         task = found = None if found is None else found[use[answered]]
     contexts, context = _contexts(raw, roles, use)
     wins = exact_sum(amount[outcome == 1]), exact_sum(amount[outcome == -1])
@@ -379,10 +380,6 @@ class _Rows(Usable):
         column, use = self.roles["task"], np.flatnonzero(self.in_use)
         codes = task_codes(raw[column], column, self.options.get("task") is not None)
         return None if codes is None else codes[use]
-
-    def runs(self, rows: BoolArray, outcome: NDArray[np.int8], weight: FloatArray) -> Codes | None:
-        """Choices that were taken apart into ``rows`` one after the other, as it is said that they were."""
-        return choices_in_runs(self.who[rows], self.one[rows], self.two[rows], outcome, weight[rows])
 
     def example(self, decoded: Decoded) -> tuple[str, str]:
         """The first answer in use, as a sentence."""

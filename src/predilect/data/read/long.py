@@ -74,7 +74,6 @@ from predilect.data.read.sets import (
     assembled_sets,
     best_worst_levels,
     chosen_levels,
-    design_asked,
 )
 from predilect.errors import DataError
 
@@ -796,9 +795,10 @@ def _name_items(rows: _Rows, alternatives: _Shown, sets: Sets, rated: BoolArray)
     if not alternatives.by_profile:
         if own is None:
             raise DataError(
-                "found no column that says which alternative a row is about, nor attributes that differ within a task"
-                f"{design_asked(rows.raw.names)} If there is such a column, name it with "
-                f"{option('alternatives', 'NAME')}."
+                "found no column that says which alternative a row is about, nor attributes that differ within a task; "
+                f"the columns are {listed(rows.raw.names)}. If there is such a column, name it with "
+                f"{option('alternatives', 'NAME')}; if a table of its own says what was shown, a design, give it too: "
+                f"{option('design', 'DESIGN')}."
             )
         if attributes:
             sets.profiles = items_described(own, attributes)

@@ -683,12 +683,10 @@ def _of_results(raw: Columns, said: ReadOptions, won: str | None, lost: str | No
 
 def _are_counts(raw: Columns, one: Family) -> bool:
     """Whether columns called won and lost count, beside columns that hold the items."""
-    if not (is_called(one.left, _WON) and is_called(one.right, _LOST)):
-        return False
-    if not _hold_numbers(raw, (one.left, one.right), whole=True, least=0.0):
-        return False
     rest = [name for name in raw if name not in (one.left, one.right)]
-    return any(_are_texts(raw, name) and not tells(name, NO_ANSWER) for name in rest)
+    return _won_and_lost_counts(raw) == (one.left, one.right) and any(
+        _are_texts(raw, name) and not tells(name, NO_ANSWER) for name in rest
+    )
 
 
 def _perhaps_results(raw: Columns) -> list[tuple[str, str]]:

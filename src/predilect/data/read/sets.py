@@ -43,7 +43,7 @@ from predilect.data.read.assemble import (
     used_only,
     weights_of,
 )
-from predilect.data.read.columns import listed, named_or_guessed
+from predilect.data.read.columns import named_or_guessed
 from predilect.data.read.names import PEOPLE_OF_SETS, TASKS, WEIGHT
 from predilect.data.read.options import ReadOptions, option
 from predilect.data.read.profiles import missing_in, profiles_of
@@ -324,14 +324,6 @@ def _counted_kinds(kind: str, task: IntArray, level: IntArray) -> dict[str, int]
     size = size[size > 0]
     told = f"{size.min()}" if size.min() == size.max() else f"{size.min()} to {size.max()}"
     return {_WORDS[kind].format(told): len(size)}
-
-
-def design_asked(names: Sequence[str]) -> str:
-    """What to do where the table does not say what was shown."""
-    return (
-        f"; the columns are {listed(names)}. If a table of its own says what was shown, a design, give it too: "
-        f"{option('design', 'DESIGN')}."
-    )
 
 
 def columns_by_role(names: Sequence[str], options: ReadOptions) -> dict[str, str]:
