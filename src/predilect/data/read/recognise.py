@@ -173,10 +173,10 @@ def _nothing(raw: Columns, options: ReadOptions) -> DataError:
     names, kind, a_column = raw.names, options.get("kind"), option("alternatives", "NAME")
     for name in ("alternatives", "profile"):
         if (given := options.get(name)) is not None:
-            helps = kind is None and _can_be_read(raw, {**options, "kind": "best"})
-            how = f", or say what was asked, such as {option('kind', 'best')}" if helps else ""
             told = f"{option(name, given)} is about choices from several alternatives, and nothing in the table"
-            return _found_no("answers", names, f"{told} could be read so. Leave it out{how}.")
+            asked: ReadOptions = {"kind": "best"}
+            helps = [] if kind else [(f"Or say what was asked, such as {option('kind', 'best')}.", asked)]
+            return Unclear(str(_found_no("answers", names, f"{told} could be read so. Leave it out.")), helps)
     if kind not in (None, "pairs", "best_worst"):
         told = f"Name that of the answer with {option('winner', 'NAME')}, that of the alternatives with {a_column}."
         return _found_no(f"columns that hold answers of kind {kind}", names, told)
@@ -232,13 +232,3 @@ def _belongs(raw: Columns, options: ReadOptions, *, may_be_read: bool) -> str:
     what = "people" if who else "items"
     how = either(f"--{what} FILE", f"{what}=FRAME")
     return f'By its column "{shown(name)}" this may be a table of {what}: give it beside the answers with {how}.'
-
-
-def _can_be_read(raw: Columns, options: ReadOptions) -> bool:
-    """Whether a table can be read as was said, or may be after one more question."""
-    try:
-        return settle(_readings(raw, options)) is not None
-    except Question:
-        return True
-    except DataError:
-        return False
