@@ -98,8 +98,11 @@ class Usable:
         """The first rows in the table of what is ``bad``, from 0."""
         return np.flatnonzero(bad)
 
-    def leave_out(self, bad: BoolArray, why: str, message: str = "") -> None:
-        """Mark what is left out, and why; DataError with a message, unless the option for it was given."""
+    def leave_out(self, bad: BoolArray, why: str, message: str = "", *helps: tuple[str, ReadOptions]) -> None:
+        """Mark what is left out, and why; DataError with a message, unless the option for it was given.
+
+        ``helps``: sentences on what else may do, and the options that they advise.
+        """
         bad = bad & self.in_use
         drop = _DROPS.get(why)
         if message and drop is not None and not self.options.get(drop) and bad.any():
@@ -107,8 +110,8 @@ class Usable:
             where = f"{counted(int(bad.sum()), self.noun)} (first: row {rows})"
             said: ReadOptions = {drop: True}  # type: ignore[misc]
             few = drop != "drop_unknown" or bad.mean() * _FEW <= 1.0  # else it is the reading that is wrong
-            helps = [(f"Leave such {self.noun}s out with {option(drop, True)}.", said)] if few else []
-            raise Unclear(message.replace("{where}", where), helps)
+            leave = [(f"Leave such {self.noun}s out with {option(drop, True)}.", said)] if few else []
+            raise Unclear(message.replace("{where}", where), [*helps, *leave])
         self.reason[bad] = 1 + REASONS.index(why)
 
     def left_out(self, n_rows: IntArray | None = None) -> dict[str, int]:

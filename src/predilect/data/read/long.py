@@ -14,6 +14,7 @@ from predilect._base.text import did_you_mean, shown
 from predilect._base.types import BoolArray, FloatArray, IntArray
 from predilect.data.frames import Columns, as_text, clean_ids
 from predilect.data.intake import UNCLEAR, counted
+from predilect.data.read.assemble import Unclear
 from predilect.data.read.columns import first_columns, listed, named_or_guessed, no_column
 from predilect.data.read.levels import keep_rated, levels_of_ranks, levels_of_ratings
 from predilect.data.read.listed import is_list
@@ -545,11 +546,12 @@ def _not_chosen(series: pl.Series, value: str, own: pl.Series | None) -> DataErr
         other = odd.filter(~odd.is_in(names.to_list()))
         if len(other):
             odd, near = other, did_you_mean(other[0], names.to_list())
-    return DataError(
+    message = (
         f'column "{shown(value)}" must say 1 for the alternative that was chosen and 0 for the others, or name it; it '
-        f"holds {', '.join(shown(word) for word in odd.head(3))}.{near} If it holds ranks or ratings, say "
-        f"{option('kind', 'rank')} or {option('kind', 'rating')}."
+        f"holds {', '.join(shown(word) for word in odd.head(3))}.{near}"
     )
+    kinds: tuple[Kind, ...] = ("rank", "rating")
+    return Unclear(message, [(f"If it holds {kind}s, say {option('kind', kind)}.", {"kind": kind}) for kind in kinds])
 
 
 # --- what was shown ---------------------------------------------------------------------------------------------------
@@ -791,7 +793,7 @@ def _name_items(rows: _Rows, alternatives: _Shown, sets: Sets, rated: BoolArray)
         if "none" in sets.options:
             own, attributes, none, rated = _with_none(sets, own, attributes, none_id)
         else:
-            sets.if_none_chosen = f" If people could choose none of these, say {option('none', NONE)}."
+            sets.none_is_open = True
     if not alternatives.by_profile:
         if own is None:
             raise DataError(

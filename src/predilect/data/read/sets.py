@@ -46,7 +46,7 @@ from predilect.data.read.assemble import (
 from predilect.data.read.columns import named_or_guessed
 from predilect.data.read.names import PEOPLE_OF_SETS, TASKS, WEIGHT
 from predilect.data.read.options import ReadOptions, option
-from predilect.data.read.profiles import missing_in, profiles_of
+from predilect.data.read.profiles import NONE, missing_in, profiles_of
 from predilect.data.vocabulary import EVERYONE, Vocabulary
 from predilect.errors import DataError
 
@@ -62,7 +62,7 @@ class Sets(Usable):
     answered, how often, about what. ``unusable``: reasons for which tasks cannot be used, by task, (n_tasks,) each,
     with what to say of them. ``profiles``: item and attributes of each alternative that has any; ``by_profile``: items
     are these. ``heeded``: options of pairs that were asked for.
-    ``if_none_chosen``: what can be done about tasks without a choice.
+    ``none_is_open``: whether people may have chosen none of those shown.
     """
 
     options: ReadOptions
@@ -81,7 +81,7 @@ class Sets(Usable):
     heeded: tuple[str, ...] = ()
     unusable: list[tuple[str, BoolArray, str]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    if_none_chosen: str = ""
+    none_is_open: bool = False
     noun = "task"
 
     def __post_init__(self) -> None:
@@ -293,16 +293,19 @@ def _leave_out_uninformative(sets: Sets) -> None:
         if sets.kind == "best_worst":
             message = (
                 f"the best or the worst is not exactly one alternative, or both are the same, in {{where}} "
-                f"(column {column}). If any number may be up or down, say {option('kind', 'rating')}."
+                f"(column {column})."
             )
-            sets.leave_out((top != 1) | (low != 1), UNCLEAR, message)
+            votes = f"If any number may be up or down, say {option('kind', 'rating')}."
+            sets.leave_out((top != 1) | (low != 1), UNCLEAR, message, (votes, {"kind": "rating"}))
         message = f"no alternative was chosen in {{where}}: column {column} must say one of those that were shown."
-        sets.leave_out(top == 0, UNCLEAR, message + sets.if_none_chosen)
-        message = (
-            f"more than one alternative was chosen in {{where}} (column {column}).{_several_tasks(sets)} If any number "
-            f"could be chosen, say {option('kind', 'approval')}."
+        none: tuple[str, ReadOptions] = (
+            f"If people could choose none of these, say {option('none', NONE)}.",
+            {"none": NONE},
         )
-        sets.leave_out(top > 1, UNCLEAR, message)
+        sets.leave_out(top == 0, UNCLEAR, message, *([none] if sets.none_is_open else []))
+        message = f"more than one alternative was chosen in {{where}} (column {column}).{_several_tasks(sets)}"
+        several = f"If any number could be chosen, say {option('kind', 'approval')}."
+        sets.leave_out(top > 1, UNCLEAR, message, (several, {"kind": "approval"}))
         return
     sets.leave_out(size == 0, NOT_ANSWERED)
     sets.leave_out(size == 1, ONE_ALTERNATIVE)
