@@ -75,19 +75,27 @@ def _places(text: pl.Series) -> pl.Series:
     return text.replace(words) if words else text
 
 
-def numbers_of(series: pl.Series, column: str, what: str) -> FloatArray:
-    """Numbers of a column, NaN where missing, (n,); DataError if one is none."""
-    text = as_text(series)
-    if what == "rank":
+def numbers_of(
+    series: pl.Series, column: str, what: str, advice: str = "Put a number there, or leave such rows out of the table.",
+    rows: IntArray | None = None,
+) -> FloatArray:  # fmt: skip
+    """Numbers of a column, NaN where missing, (n,); DataError if one is none.
+
+    ``what`` says what they are, ``advice`` what can be done; ``rows`` are those of the table, from 0, of some of it.
+    """
+    said = f'column "{shown(column)}" is read as the {what}, which must be a number, but holds'
+    if series.dtype.is_nested() or series.dtype.is_temporal():  # which polars would cast
+        raise DataError(f"{said} values of type {series.dtype}. {advice}")
+    text = series if series.dtype.is_numeric() else as_text(series).str.strip_chars()
+    if what == "rank" and text.dtype == pl.String:
         text = _places(text)
-    number = text.str.strip_chars().cast(pl.Float64, strict=False)
+    number = text.cast(pl.Float64, strict=False)
     odd = (number.is_null() & text.is_not_null()).to_numpy()
     if odd.any():
-        row = int(odd.argmax())
+        place = int(odd.argmax())
+        row = place if rows is None else int(rows[place])
         raise DataError(
-            f'column "{shown(column)}" is read as the {what}, which must be a number, but holds text in '
-            f'{counted(int(odd.sum()), "row")} (first: row {row + 1}, "{shown(text[row])}"). Put a number there, or '
-            "leave such rows out of the table."
+            f'{said} text in {counted(int(odd.sum()), "row")} (first: row {row + 1}, "{shown(text[place])}"). {advice}'
         )
     found: FloatArray = number.fill_null(np.nan).to_numpy()
     return found
