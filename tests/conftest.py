@@ -5,7 +5,9 @@ Hypothesis draws few examples with the unit tests; ``make test-slow`` draws many
 
 import gc
 import os
+import shutil
 from collections.abc import Generator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -19,6 +21,11 @@ settings.load_profile("quick")
 # Polars are woken for tables of a few rows.
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "POLARS_MAX_THREADS"):
     os.environ.setdefault(name, "1")
+
+# What is saved is told to be on the disk, which takes longer than most tests: where there is a disk in memory, with room,
+# it is that.
+if Path("/dev/shm").is_dir() and shutil.disk_usage("/dev/shm").free > 2**31:
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", "/dev/shm")
 
 # Most of what a test makes goes when it ends; to look for garbage after every 700 objects doubled the time of what
 # parses the sources.

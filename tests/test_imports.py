@@ -259,9 +259,11 @@ def test_the_default_model_is_imported_without_what_a_fit_to_a_frame_may_do_with
 
 
 def test_names_of_lazy_rooms_are_there_whatever_was_imported_before():
-    for first in ("predilect.data.read.readers", "predilect.choice.designs", "predilect.data.read"):
-        names = "from predilect.data import read, read_frame, read_item_map\nfrom predilect.decisions import design"
-        modules_after(f"import {first}\n{names}\nassert all(map(callable, (read, read_frame, read_item_map, design)))")
+    forget = "for name in [name for name in sys.modules if name.startswith('predilect')]: del sys.modules[name]"
+    names = "from predilect.data import read, read_frame, read_item_map\nfrom predilect.decisions import design"
+    there = "assert all(map(callable, (read, read_frame, read_item_map, design)))"
+    firsts = ("predilect.data.read.readers", "predilect.choice.designs", "predilect.data.read")
+    modules_after("import sys\n" + "\n".join(f"import {first}\n{names}\n{there}\n{forget}" for first in firsts))
 
 
 @pytest.mark.slow
