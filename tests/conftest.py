@@ -22,8 +22,7 @@ settings.load_profile("quick")
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "POLARS_MAX_THREADS"):
     os.environ.setdefault(name, "1")
 
-# What is saved is told to be on the disk, which takes longer than most tests: where there is a disk in memory, with room,
-# it is that.
+# What is saved is waited for until it is on the disk, longer than most tests take: where memory has room, it is there.
 if Path("/dev/shm").is_dir() and shutil.disk_usage("/dev/shm").free > 2**31:
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", "/dev/shm")
 
@@ -46,7 +45,12 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests on real data need to be told where it is."""
+    """Tests on real data need to be told where it is.
+
+    Those of choice/ come first: its loops are others than those that a second process begins with, so that each is
+    compiled by one of the two.
+    """
+    items.sort(key=lambda item: "choice" not in item.path.parts)
     if os.environ.get("PREDILECT_DATA"):
         return
     absent = pytest.mark.skip(reason="PREDILECT_DATA, the folder of the real data sets, is not set")

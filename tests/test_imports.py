@@ -48,7 +48,7 @@ def room_of(file: Path) -> str:
 
 @cache
 def imports(file: Path) -> dict[bool, frozenset[str]]:
-    """Names of the package that a file imports, wherever in it that stands: when it runs, and for types alone (True)."""
+    """What of the package a file imports, wherever in it that stands: when it runs, and for types alone (True)."""
     tree = ast.parse(file.read_text(encoding="utf-8"))
     only_for_types = {
         id(inner)

@@ -57,9 +57,7 @@ def rows_of(answers):
     return alone, Counter(frozenset(one) for one in joint.values())
 
 
-@pytest.fixture(
-    scope="module", params=[(), ("Useful", "Cheap, or not=")], ids=["of one criterion", "of two criteria"]
-)
+@pytest.fixture(scope="module", params=[(), ("Useful", "Cheap, or not=")], ids=["of one criterion", "of two criteria"])
 def criteria(request):
     return request.param
 

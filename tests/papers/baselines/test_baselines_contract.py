@@ -34,13 +34,18 @@ class TestHierarchical(PredictionContract, SavingContract):
 
 
 @pytest.mark.slow  # the same predictions, posterior and files as TestHierarchical
-class TestFactors(TestHierarchical):
+class TestFactors(SettingContract):
+    personal = True
+    trusting_features = TRUSTING
     fixed = FIXED | {"own_share": 0.2, "tol": 1e-8, "max_iter": 3000}
     beyond_json: ClassVar[dict[str, Any]] = {"n_components": 2}
 
     @classmethod
     def make(cls, **changes: Any) -> GPVU:
         return GPVU(**({"n_jobs": 1, "n_components": 2, "own_share": 0.5} | changes))
+
+    def cut_short(self, monkeypatch, **changes):
+        return self.make(max_iter=1, **changes)
 
 
 @pytest.mark.slow  # a setting of GPPL, of which test_gppl_contract has every part

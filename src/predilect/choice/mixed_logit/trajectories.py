@@ -215,8 +215,8 @@ def _density(
 ) -> float:  # fmt: skip
     """Log density of θ and ξ, but for a constant; writes people's states at their places ξ, and the slope in θ.
 
-    ``places``: writes the places of the states instead. It is computed by who calls, since Numba compiles a function anew
-    for each constant that it is called with.
+    ``places``: writes the places of the states instead. Who calls computes it, since Numba compiles a function anew for
+    each constant that it is called with.
     """
     linear, curvature = quadratics.linear, quadratics.curvature
     B, L, xi, people, traits = room.B, room.L, room.xi, room.new, prior.traits
