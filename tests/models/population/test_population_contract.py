@@ -8,7 +8,7 @@ import pytest
 
 from contracts.prediction import PredictionContract
 from contracts.saving import SavingContract
-from contracts.setting import SettingContract
+from contracts.setting import another_loop
 from predilect import Calibration, Population
 from predilect.inference.latent import pooled
 
@@ -42,27 +42,13 @@ class TestPersonal(PredictionContract, SavingContract):
         assert len(model.posterior_.people.shards) > 2
 
 
-@pytest.mark.slow  # a search at each fit: what that could change, and the bits of two fits
-class TestSearched(SettingContract):
-    personal = True
-    fixed = FIXED
-    trusting_features = TRUSTING
-    beyond_json = INFINITE
-    test_comparisons_and_frames_are_one_and_the_same = (
-        PredictionContract.test_comparisons_and_frames_are_one_and_the_same
-    )
-    test_cross_val_score = PredictionContract.test_cross_val_score
-    test_left_and_right_with_the_outcome_flipped = PredictionContract.test_left_and_right_with_the_outcome_flipped
-    test_the_order_of_rows = PredictionContract.test_the_order_of_rows
-    test_the_same_seed_gives_the_same_bits = PredictionContract.test_the_same_seed_gives_the_same_bits
-
+@another_loop
+@pytest.mark.slow  # a search at each fit
+class TestSearched(TestPersonal):
     @classmethod
     def make(cls, **changes: Any) -> Population:
         # One number is given, which halves the walk; test_population_basis.py goes through a search that is whole.
         return Population(**({"n_jobs": 1, "strength": 10.0, "variance": 2.0} | changes))
-
-    def cut_short(self, monkeypatch, **changes):
-        return self.make(variance=2.0, consensus_variance=4.0, max_iter=2, **changes)
 
 
 class TestPooled(PredictionContract, SavingContract):

@@ -8,7 +8,7 @@ import pytest
 
 from contracts.prediction import PredictionContract
 from contracts.saving import SavingContract
-from contracts.setting import SettingContract
+from contracts.setting import SettingContract, another_loop
 from predilect.papers.baselines import GPVU, BonillaGP, GPClassifier, HierarchicalGP, SingleUserGP
 
 FIXED: dict[str, Any] = {"variance": 4.0, "length_scale": 1.0, "tie_threshold": 0.4}
@@ -33,19 +33,15 @@ class TestHierarchical(PredictionContract, SavingContract):
         assert len(model.posterior_.people.shards) > 2
 
 
+@another_loop
 @pytest.mark.slow  # the same predictions, posterior and files as TestHierarchical
-class TestFactors(SettingContract):
-    personal = True
-    trusting_features = TRUSTING
+class TestFactors(TestHierarchical):
     fixed = FIXED | {"own_share": 0.2, "tol": 1e-8, "max_iter": 3000}
     beyond_json: ClassVar[dict[str, Any]] = {"n_components": 2}
 
     @classmethod
     def make(cls, **changes: Any) -> GPVU:
         return GPVU(**({"n_jobs": 1, "n_components": 2, "own_share": 0.5} | changes))
-
-    def cut_short(self, monkeypatch, **changes):
-        return self.make(max_iter=1, **changes)
 
 
 @pytest.mark.slow  # a setting of GPPL, of which test_gppl_contract has every part

@@ -9,7 +9,7 @@ import pytest
 
 from contracts.prediction import PredictionContract
 from contracts.saving import SavingContract
-from contracts.setting import SettingContract
+from contracts.setting import another_loop
 from contracts.votes import questions, votes
 from predilect import GPPL
 
@@ -34,27 +34,12 @@ class TestPooled(PredictionContract, SavingContract):
         return self.make(max_iter=1, tie_threshold=0.4, **changes)
 
 
-@pytest.mark.slow  # the same estimator as TestPooled, with another loop, in which batches are drawn
-class TestInBatches(SettingContract):
-    personal = False
-    fixed = FIXED
-    rounding = 1e-13
-    trusting_features = TRUSTING
-    features_say_all = True
-    beyond_json = MORE
-    test_left_and_right_with_the_outcome_flipped = PredictionContract.test_left_and_right_with_the_outcome_flipped
-    test_the_order_of_rows = PredictionContract.test_the_order_of_rows
-    test_the_same_seed_gives_the_same_bits = PredictionContract.test_the_same_seed_gives_the_same_bits
-    test_without_a_seed_one_is_drawn_at_the_fit_and_kept = (
-        PredictionContract.test_without_a_seed_one_is_drawn_at_the_fit_and_kept
-    )
-
+@another_loop
+@pytest.mark.slow
+class TestInBatches(TestPooled):
     @classmethod
     def make(cls, **changes: Any) -> GPPL:
         return GPPL(**({"n_jobs": 1, "inference": "stochastic", "batch_size": 40} | changes))
-
-    def cut_short(self, monkeypatch, **changes):
-        return self.make(max_iter=1, tie_threshold=0.4, **changes)
 
     def test_the_names_of_items_and_people(self):
         """Names decide which answers share a batch, so that only the solution itself can be asked for."""
