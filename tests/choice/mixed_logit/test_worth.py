@@ -242,8 +242,7 @@ def test_none_of_these_has_a_constant_of_its_own():
     rows = [{"user": f"u{u:04d}", "task": "n", "left": "None", "right": f"i{u}", "winner": "left"} for u in range(20)]
     rows += [{"user": f"u{u:04d}", "task": "m", "left": "None", "right": f"i{u}", "winner": "right"} for u in range(20)]
     more = pl.concat([frame.select("user", "task", "left", "right", "winner"), pl.DataFrame(rows)])
-    for estimator in (MixedLogit(n_draws=200, tol=100.0, n_jobs=1), Population(basis="attributes", variance=0.5,
-                      strength=20.0, n_jobs=1)):  # fmt: skip
+    for estimator in (MixedLogit(n_draws=200, tol=100.0, n_jobs=1), Population(basis="attributes", **GIVEN)):
         model = estimator.fit(Comparisons.from_frame(more, columns={"task": "task"}), items=items)
         assert model.worth.importances()["attribute"].to_list() == ["price", "None", "speed", "size", "color"]
         assert set(model.worth.simulate(["None", "i1"])["item"]) == {"None", "i1"}
