@@ -66,7 +66,7 @@ def referees(at, where):
         found.append(
             person_ep(
                 a * a * augmented(where), mean, left, right, at.outcome[rows], weight=at.weight[rows],
-                sway=at.patterns[at.variant[rows]] * SPREAD, delta=DELTA,
+                slope_columns=at.patterns[at.variant[rows]] * SPREAD, delta=DELTA,
             )
         )  # fmt: skip
     return found
@@ -163,7 +163,9 @@ def test_people_beside_the_layout_and_parts_of_it_keep_their_effects(basis, larg
     for other in (beside, beside.consolidated()):
         np.testing.assert_allclose(other.margins(users, left, right, covariates=x), expected, rtol=CONVERGED)
     some, _ = part_of(posterior.people, posterior.sites, np.array([4, 2]))
-    np.testing.assert_array_equal(some.sway[some.answer_ptr[1] :], beside.side_by_side([persons[2]])[0].sway)
+    np.testing.assert_array_equal(
+        some.slope_columns[some.answer_ptr[1] :], beside.side_by_side([persons[2]])[0].slope_columns
+    )
 
 
 def test_covariates_of_the_other_sign_have_effects_of_the_other_sign():

@@ -46,7 +46,7 @@ class CovariateEffects:
         return np.asarray(self.patterns @ self.mean)
 
     @property
-    def sways(self) -> FloatArray:
+    def slope_columns(self) -> FloatArray:
         """Patterns in the units in which people's own effects have variance 1, (V, n_covariates), or (V, 0)."""
         return self.patterns * self.spread if len(self.spread) else np.zeros((len(self.patterns), 0))
 

@@ -49,7 +49,7 @@ class Columns(NamedTuple):
     task: Any
     weight: Any
     offset: Any
-    sway: Any
+    slope_columns: Any
     traits: Any
     tie_factor: Any
     consistency: Any
@@ -81,7 +81,7 @@ class Answers(NamedTuple):
     offset: Any  # what else moves an answer
     lam: Any  # sites of *one* copy of each answer: precision, and precision times mean
     eta: Any
-    sway: Any  # covariates in units in which people's own effects of them have variance 1, (n, n_effects)
+    slope_columns: Any  # covariates in units in which people's own effects of them have variance 1, (n, n_effects)
     traits: Any  # (n_traits,)
     consistency: Any  # a number
 
@@ -115,10 +115,11 @@ def answers_of(u, columns):
     """Rows of person u: views."""
     rows = slice(columns.answer_ptr[u], columns.answer_ptr[u + 1])
     items = columns.item_idx[columns.item_ptr[u] : columns.item_ptr[u + 1]]
+    slopes = columns.slope_columns
     return Answers(
         items, columns.left[rows], columns.right[rows], columns.outcome[rows], columns.task[rows],
         columns.weight[rows], columns.offset[rows], columns.lam[rows], columns.eta[rows],
-        columns.sway[rows] if columns.sway.shape[1] else columns.sway, columns.traits[u], columns.consistency[u],
+        slopes[rows] if slopes.shape[1] else slopes, columns.traits[u], columns.consistency[u],
     )  # fmt: skip
 
 
@@ -223,7 +224,13 @@ def begin(shape, answers, prior, Phi, state, block):
     a, m, d = answers.consistency, shape.m, shape.d
     C, mu, own, plus, minus = state.C, state.mu, state.own, state.plus, state.minus
     is_of_margins = shape.is_of_margins
-    items, left, right, task, sway = answers.items, answers.left, answers.right, answers.task, answers.sway
+    items, left, right, task, slope_columns = (
+        answers.items,
+        answers.left,
+        answers.right,
+        answers.task,
+        answers.slope_columns,
+    )
     for i in range(m):
         plus[i] = left[i] if is_of_margins else i
         minus[i] = right[i] if is_of_margins else -1
@@ -246,10 +253,10 @@ def begin(shape, answers, prior, Phi, state, block):
     else:
         covariance_on_basis(m, items, plus, minus, prior, Phi, a * a, C, state.R)
     if is_of_margins:
-        for h in range(sway.shape[1]):
+        for h in range(slope_columns.shape[1]):
             for i in range(m):
                 for j in range(i + 1):
-                    C[i, j] += a * a * sway[i, h] * sway[j, h]
+                    C[i, j] += a * a * slope_columns[i, h] * slope_columns[j, h]
     for i in range(m, d):
         mu[i] = 0.0
         for j in range(i):
@@ -286,10 +293,10 @@ def _shared_noise(a, b, a2, b2):
 
 
 @inner_kernel
-def margin(C, mu, c, late, n_late, a, b, sway, p, m, d, size):
+def margin(C, mu, c, late, n_late, a, b, slope_columns, p, m, d, size):
     """Covariance ``c`` of the first states, as many as ``size``, with the margin of row p, its variance and mean.
 
-    The margin is state a less state b, and ``sway[p]`` times the states from m to d; b < 0: state a itself.
+    The margin is state a less state b, and ``slope_columns[p]`` times the states from m to d; b < 0: state a itself.
     """
     for i in range(a + 1):
         c[i] = C[a, i]
@@ -301,7 +308,7 @@ def margin(C, mu, c, late, n_late, a, b, sway, p, m, d, size):
         for i in range(b + 1, size):
             c[i] -= C[i, b]
     for j in range(m, d):
-        x = sway[p, j - m]
+        x = slope_columns[p, j - m]
         for i in range(j + 1):
             c[i] += x * C[j, i]
         for i in range(j + 1, size):
@@ -309,19 +316,19 @@ def margin(C, mu, c, late, n_late, a, b, sway, p, m, d, size):
     for h in range(n_late):
         x = late[h, a] - late[h, b] if b >= 0 else late[h, a]
         for j in range(m, d):
-            x += sway[p, j - m] * late[h, j]
+            x += slope_columns[p, j - m] * late[h, j]
         x *= late[AT_ONCE, h]
         for i in range(size):
             c[i] -= x * late[h, i]
-    return _along(c, a, b, sway, p, m, d), _along(mu, a, b, sway, p, m, d)
+    return _along(c, a, b, slope_columns, p, m, d), _along(mu, a, b, slope_columns, p, m, d)
 
 
 @inner_kernel
-def _along(c, a, b, sway, p, m, d):
+def _along(c, a, b, slope_columns, p, m, d):
     """What a vector over states has of the margin of row p."""
     value = c[a] - c[b] if b >= 0 else c[a]
     for j in range(m, d):
-        value += sway[p, j - m] * c[j]
+        value += slope_columns[p, j - m] * c[j]
     return value
 
 
@@ -391,13 +398,13 @@ def take_in(C, late, n_late, size):
 
 
 @inner_kernel
-def _covariance_with(g, C, a, b, sway, p, m, d):
+def _covariance_with(g, C, a, b, slope_columns, p, m, d):
     """Covariance of the margin of row p with state g."""
     value = C[max(a, g), min(a, g)]
     if b >= 0:
         value -= C[max(b, g), min(b, g)]
     for j in range(m, d):
-        value += sway[p, j - m] * C[max(j, g), min(j, g)]
+        value += slope_columns[p, j - m] * C[max(j, g), min(j, g)]
     return value
 
 
@@ -410,22 +417,22 @@ def marginal(C, mu, a, b):
 
 
 @inner_kernel
-def marginal_of_effects(C, mu, a, b, sway, p, m, d):
+def marginal_of_effects(C, mu, a, b, slope_columns, p, m, d):
     """What own effects, states m to d, add to the variance and the mean of the margin of row p."""
     v, mean = 0.0, 0.0
     for j in range(m, d):
-        along = C[max(j, a), min(j, a)] - C[max(j, b), min(j, b)] + 0.5 * sway[p, j - m] * C[j, j]
+        along = C[max(j, a), min(j, a)] - C[max(j, b), min(j, b)] + 0.5 * slope_columns[p, j - m] * C[j, j]
         for i in range(m, j):
-            along += sway[p, i - m] * C[j, i]
-        v += 2.0 * sway[p, j - m] * along
-        mean += sway[p, j - m] * mu[j]
+            along += slope_columns[p, i - m] * C[j, i]
+        v += 2.0 * slope_columns[p, j - m] * along
+        mean += slope_columns[p, j - m] * mu[j]
     return v, mean
 
 
 @inner_kernel
 def replay(shape, answers, state, block):
     """Update the prior state to the posterior under the stored sites; log |I + Λ^½ G Λ^½|."""
-    C, mu, c, late, sway, size = state.C, state.mu, state.c, state.late, answers.sway, shape.d
+    C, mu, c, late, slope_columns, size = state.C, state.mu, state.c, state.late, answers.slope_columns, shape.d
     n_late: Any = np.int64(0)  # for a 0 as it stands, what is called is compiled twice
     a, b, m, d = state.a, state.b, shape.m, shape.d
     task, weight, lam, eta, is_of_margins = answers.task, answers.weight, answers.lam, answers.eta, shape.is_of_margins
@@ -445,7 +452,7 @@ def replay(shape, answers, state, block):
             own = 1.0 + block.noise[p] * lam[p]
             total, linear = total / own, linear / own
             log_det += math.log(own)
-        v, mean = margin(C, mu, c, late, n_late, a[p], b[p], sway, p, m, d, size)
+        v, mean = margin(C, mu, c, late, n_late, a[p], b[p], slope_columns, p, m, d, size)
         change, n_late = add_site(C, mu, c, late, n_late, total, linear, v, mean, size)
         log_det += change
     take_in(C, late, n_late, size)
@@ -529,7 +536,7 @@ def refresh_sites(outcome, task, weight, mean, v, share, lam, eta, delta, offset
 @inner_kernel
 def sweep(shape, answers, delta, state, block):
     """One sequential EP sweep; (change of log |B|, largest change of a margin)."""
-    C, mu, c, late, sway, size = state.C, state.mu, state.c, state.late, answers.sway, shape.d
+    C, mu, c, late, slope_columns, size = state.C, state.mu, state.c, state.late, answers.slope_columns, shape.d
     n_late: Any = np.int64(0)  # for a 0 as it stands, what is called is compiled twice
     a, b, m, d = state.a, state.b, shape.m, shape.d
     weight, lam, eta = answers.weight, answers.lam, answers.eta
@@ -544,7 +551,7 @@ def sweep(shape, answers, delta, state, block):
                 take_in(C, late, n_late, size)
                 size, n_late = begin_task(t, False, shape, answers, state, block), np.int64(0)
         w, in_task = weight[p], task[p] >= 0
-        v_own, mean_own = margin(C, mu, c, late, n_late, a[p], b[p], sway, p, m, d, size)
+        v_own, mean_own = margin(C, mu, c, late, n_late, a[p], b[p], slope_columns, p, m, d, size)
         v, mean = v_own, mean_own
         if block is not None:
             v, mean = _with_noise(v, mean, block.noise[p], lam[p], eta[p])
@@ -617,13 +624,15 @@ def _of_noise(C, mu, task, before, left, right, lam, eta, out):
 
 
 @inner_kernel
-def _of_noise_in_state(item, g, alpha, lam, C, mu, a, b, sway, p, m, d):
+def _of_noise_in_state(item, g, alpha, lam, C, mu, a, b, slope_columns, p, m, d):
     """Part of an item's noise in that of row p: α times the noise, less λ times its covariance with the margin; the
     utility with it is state g.
     """
     if g == item:
         return 0.0
-    told = _covariance_with(g, C, a, b, sway, p, m, d) - _covariance_with(item, C, a, b, sway, p, m, d)
+    told = _covariance_with(g, C, a, b, slope_columns, p, m, d) - _covariance_with(
+        item, C, a, b, slope_columns, p, m, d
+    )
     return alpha * (mu[g] - mu[item]) - lam * told
 
 
@@ -634,7 +643,7 @@ def evidence(shape, answers, delta, log_det, state, block, out, pull):
 
     population.md section 2.
     """
-    C, mu, own, sway, m, d = state.C, state.mu, state.own, answers.sway, shape.m, shape.d
+    C, mu, own, slope_columns, m, d = state.C, state.mu, state.own, answers.slope_columns, shape.m, shape.d
     left, right, task, weight, lam, eta = (
         answers.left, answers.right, answers.task, answers.weight, answers.lam, answers.eta
     )  # fmt: skip
@@ -656,7 +665,7 @@ def evidence(shape, answers, delta, log_det, state, block, out, pull):
         w, a, b = weight[p], at_left[p], at_right[p]
         v_own, mean_own = marginal(C, mu, a, b)
         if d > m:
-            of_effects = marginal_of_effects(C, mu, a, b, sway, p, m, d)
+            of_effects = marginal_of_effects(C, mu, a, b, slope_columns, p, m, d)
             v_own, mean_own = v_own + of_effects[0], mean_own + of_effects[1]
         v, mean = v_own, mean_own
         if block is not None:
@@ -669,8 +678,8 @@ def evidence(shape, answers, delta, log_det, state, block, out, pull):
             noise = block.noise[p]
             own_lam = lam[p] / (1.0 + noise * lam[p])
             of_noise = noise * (alpha * alpha - own_lam + own_lam * v_own * own_lam)
-            of_noise += _of_noise_in_state(left[p], a, alpha, own_lam, C, mu, a, b, sway, p, m, d)
-            of_noise -= _of_noise_in_state(right[p], b, alpha, own_lam, C, mu, a, b, sway, p, m, d)
+            of_noise += _of_noise_in_state(left[p], a, alpha, own_lam, C, mu, a, b, slope_columns, p, m, d)
+            of_noise -= _of_noise_in_state(right[p], b, alpha, own_lam, C, mu, a, b, slope_columns, p, m, d)
         z_bar = own[left[p]] - own[right[p]]
         _answer_evidence(
             outcome[p], task[p] >= 0, w, mean, v, lam[p], eta[p], z_bar, delta, care * offset[p],
@@ -724,7 +733,7 @@ def statistics(shape, answers, state, block, room):
 def _information(shape, answers, state, block, alpha, P):
     """α (d) and P (d, d) among items and own effects."""
     mu, m, d, a, b = state.mu, shape.m, shape.d, state.a, state.b
-    left, right, task, sway = answers.left, answers.right, answers.task, answers.sway
+    left, right, task, slope_columns = answers.left, answers.right, answers.task, answers.slope_columns
     weight, lam, eta = answers.weight, answers.lam, answers.eta
     for i in range(d):
         alpha[i] = 0.0
@@ -743,7 +752,7 @@ def _information(shape, answers, state, block, alpha, P):
             total, told = total / own, told / own
         mean = mu[a[p]] - mu[b[p]]
         for g in range(m, d):
-            mean += sway[p, g - m] * mu[g]
+            mean += slope_columns[p, g - m] * mu[g]
         told -= total * mean
         i, j = left[p], right[p]
         alpha[i] += told
@@ -756,14 +765,14 @@ def _information(shape, answers, state, block, alpha, P):
         P[i, j] -= both
         P[j, i] -= both
         for g in range(m, d):
-            x = sway[p, g - m]
+            x = slope_columns[p, g - m]
             alpha[g] += x * told
             P[g, i] += x * of_left
             P[i, g] += x * of_left
             P[g, j] -= x * of_right
             P[j, g] -= x * of_right
             for h in range(m, d):
-                P[g, h] += x * total * sway[p, h - m]
+                P[g, h] += x * total * slope_columns[p, h - m]
 
 
 @inner_kernel
@@ -796,11 +805,11 @@ def _subtract_square(d, P, W, C):
 @inner_kernel
 def _on_items(shape, answers, Q, room):
     """Sums x = Xᵀ α (s) and the lower triangle of Xᵀ Q X (s, s) on the k own items and the own effects."""
-    left, right, sway, alpha, W, x, S = (
-        answers.left, answers.right, answers.sway, room.alpha, room.W, room.x, room.S
+    left, right, slope_columns, alpha, W, x, S = (
+        answers.left, answers.right, answers.slope_columns, room.alpha, room.W, room.x, room.S
     )  # fmt: skip
     k, n = answers.items.shape[0], left.shape[0]
-    s = k + sway.shape[1]
+    s = k + slope_columns.shape[1]
     if not shape.is_of_margins:
         return alpha, Q
     for i in range(s):
@@ -818,19 +827,19 @@ def _on_items(shape, answers, Q, room):
         for q in range(p + 1):
             W[a, q] += Q[p, q]
             W[b, q] -= Q[p, q]
-        for h in range(sway.shape[1]):
-            x[k + h] += sway[p, h] * alpha[p]
+        for h in range(slope_columns.shape[1]):
+            x[k + h] += slope_columns[p, h] * alpha[p]
             for q in range(p + 1):
-                W[k + h, q] += sway[p, h] * Q[p, q]
+                W[k + h, q] += slope_columns[p, h] * Q[p, q]
         Q[p, p] *= 2.0
     for q in range(n):
         a, b = left[q], right[q]
         for i in range(s):
             S[a, i] += W[i, q]
             S[b, i] -= W[i, q]
-        for h in range(sway.shape[1]):
+        for h in range(slope_columns.shape[1]):
             for i in range(s):
-                S[k + h, i] += W[i, q] * sway[q, h]
+                S[k + h, i] += W[i, q] * slope_columns[q, h]
     for i in range(s):
         for j in range(i + 1):
             S[i, j] += S[j, i]
@@ -845,7 +854,7 @@ def person_sums(u, columns, among_items, prior, Phi):
     """
     answers = answers_of(u, columns)
     items = answers.items
-    n, k, q = answers.left.shape[0], items.shape[0], answers.sway.shape[1]
+    n, k, q = answers.left.shape[0], items.shape[0], answers.slope_columns.shape[1]
     shape = shape_of(answers.task, k, q)
     state = room_of_state(shape.d, k, n, among_items, Phi)
     block = room_of_task(k, q, n, among_items)
@@ -1023,7 +1032,7 @@ def next_threshold(theta, slope, curvature, spread, tolerance, gradient, step, c
 def _room(start, stop, columns, among_items, Phi):
     """Room for the largest of some people."""
     d = k = n = np.int64(1)
-    q = columns.sway.shape[1]
+    q = columns.slope_columns.shape[1]
     for u in range(start, stop):
         if not columns.is_heavy[u]:
             task = columns.task[columns.answer_ptr[u] : columns.answer_ptr[u + 1]]
@@ -1043,12 +1052,12 @@ def em_pass(start, stop, columns, among_items, prior, Phi, delta, spread, n_swee
     mode: the state lives through all its values, each with so many sweeps.
     """
     state, block, room, own_out = _room(start, stop, columns, among_items, Phi)
-    out, n_effects = sums.out, columns.sway.shape[1]
+    out, n_effects = sums.out, columns.slope_columns.shape[1]
     for u in range(start, stop):
         answers = answers_of(u, columns)
         if columns.is_heavy[u] or not answers.left.shape[0]:
             continue
-        shape = shape_of(answers.task, answers.items.shape[0], answers.sway.shape[1])
+        shape = shape_of(answers.task, answers.items.shape[0], answers.slope_columns.shape[1])
         factor = columns.tie_factor[u]
         theta, gradient, step, chord, last = math.log(factor), 0.0, 0.0, 0.0, 0.0 if spread == 0.0 else 1.0
         rest = tolerance if spread == 0.0 else max(FIRST_REST, tolerance)

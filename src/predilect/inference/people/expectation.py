@@ -209,7 +209,7 @@ def expectation(
     n_effects = people.patterns.shape[1]
     # Each person is in one shard: written, not summed.
     slopes = Slopes(
-        np.zeros((people.n_users, 4 + 2 * people.sway.shape[1])),
+        np.zeros((people.n_users, 4 + 2 * people.slope_columns.shape[1])),
         np.zeros(people.n_rows if n_effects else 0),
         people.engaged.copy(),
         np.zeros(people.n_users),

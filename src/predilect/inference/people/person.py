@@ -116,7 +116,7 @@ def side_by_side(
     left, right, outcome, variant = sides_of(rows.key)
     more: dict[str, Any] = {name: np.concatenate([getattr(one, name) for one in persons]) for name in OF_PEOPLE}
     if effects is not None:
-        more |= {"offset": effects.offsets[variant], "sway": effects.sways[variant]}
+        more |= {"offset": effects.offsets[variant], "slope_columns": effects.slope_columns[variant]}
     if like.thresholds is not None:
         more |= {"thresholds": like.thresholds, "ends": like.thresholds.ends(outcome, left, right)}
     people = lay_out_columns(
@@ -143,7 +143,7 @@ def joined(
         first = getattr(one, name)
         return (first if two is None else _stacked(first, getattr(two, name)))[index]
 
-    of_rows = ("left", "right", "outcome", "weight", "task", "variant", "offset", "sway")
+    of_rows = ("left", "right", "outcome", "weight", "task", "variant", "offset", "slope_columns")
     columns = {name: column(name, rows) for name in of_rows}
     if people.thresholds is not None:
         columns |= {"ends": column("ends", rows), "thresholds": people.thresholds}

@@ -389,7 +389,10 @@ class PopulationPosterior(Posterior):
                 square * basis.own_scale,
             )  # fmt: skip
         people = replace(
-            people, consistency=people.consistency / unit, offset=unit * people.offset, sway=unit * people.sway
+            people,
+            consistency=people.consistency / unit,
+            offset=unit * people.offset,
+            slope_columns=unit * people.slope_columns,
         )
         if covariates is not None:
             covariates = replace(

@@ -175,7 +175,7 @@ def margins_in(
     if_engaged: bool = True,
 ) -> tuple[FloatArray, FloatArray]:
     """Margins of users of one layout, draws of ``law``; ``asked`` (n, n_effects): covariates, in the units of
-    ``people.sway``.
+    ``people.slope_columns``.
 
     Of who may click at random ``if_engaged`` they are of somebody who does not, and else of the mixture with the law.
     """

@@ -277,7 +277,9 @@ def _without_each(state: PopulationState, people: People, prior: PopulationPrior
     rows = np.flatnonzero(np.isin(who, users[:: math.ceil(len(users) / _PEOPLE_FOR_CUTS)]) & (people.task < 0))
     who = who[rows]
     left, right = (people.item_idx[people.item_ptr[who] + of[rows]] for of in (people.left, people.right))
-    mean, var = margins_in(posterior, posterior.law, people, sites, who, left, right, None, people.sway[rows], None)
+    mean, var = margins_in(
+        posterior, posterior.law, people, sites, who, left, right, None, people.slope_columns[rows], None
+    )
     a, precision, linear = people.consistency[who], sites.precision[rows], sites.linear[rows]
     mean, var = a * mean, a * a * var
     share = 1.0 - precision * var

@@ -211,7 +211,7 @@ def _settled(
     people: People, sites: Sites, posterior: PopulationPosterior, law: Law, delta: float,
     executor: ThreadPoolExecutor | None,
 ) -> People:  # fmt: skip
-    """People whose sites, in place, are at rest, with what their answers say of whether they click at random."""
+    """People whose sites, in place, have converged, with what their answers say of whether they click at random."""
     rate = posterior.calibration.click_rate
     people = with_clicks(people, rate, shares_of_answers(posterior.people) if rate else None)
     found = converge(people, sites, law, delta, tolerance=_SITE_TOLERANCE, executor=executor)
@@ -247,7 +247,7 @@ def _of_covariates(comparisons: Comparisons, posterior: PopulationPosterior, row
     if effects is None or x is None:
         return {"offset": np.zeros(len(rows))}
     found = {"offset": np.asarray(x @ effects.mean)[rows]}
-    return found | {"sway": x[rows] * effects.spread} if len(effects.spread) else found
+    return found | {"slope_columns": x[rows] * effects.spread} if len(effects.spread) else found
 
 
 STEPS = (0, 1, 3, 6)  # answers of a newcomer that are known
