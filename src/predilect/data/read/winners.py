@@ -117,7 +117,6 @@ class Answered:
         if not self.ways and there.any():  # where all are ties any reading says the same
             whole = [bool((code[there] != UNKNOWN).all()) for code in outcomes]
             self.ways = [way for way, fits in zip(self.all, whole, strict=True) if fits and not way.guess][:1]
-        self.n_known = max(known, default=0)
         known_words = [(way, some) for way, some in zip(self.all, decides, strict=True) if not way.guess]
         best = [way for way, some in known_words if some] or [way for way, _ in known_words]
         counts = {id(way): n for way, n in zip(self.all, known, strict=True)}
