@@ -47,10 +47,9 @@ test-slow: $(VENV)/.outside
 		--hypothesis-profile thorough tests/test_*.py tests
 
 # On the lowest Python and the lowest versions that are supported: readers, commands, the default model, saving, what
-# scikit-learn does with it. Compiled loops have a place of their own, as each version of Numba would throw away those of
-# the other.
+# scikit-learn does with it.
 test-lowest: $(LOWEST)/.dev
-	NUMBA_CACHE_DIR=$(CURDIR)/$(LOWEST)/numba $(LOWEST)/bin/python -m pytest -n $(N_TEST_PROCESSES) -m "not slow" \
+	$(LOWEST)/bin/python -m pytest -n $(N_TEST_PROCESSES) -m "not slow" \
 		--timeout 900 tests/data tests/cli/test_cli_predict_check.py tests/cli/test_cli_column_orders.py \
 		tests/cli/test_cli_bad_input.py tests/inference/gaussian/test_dense.py \
 		tests/models/population/test_population_contract.py tests/show/report/test_report_output.py tests/live \

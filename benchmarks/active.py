@@ -23,7 +23,7 @@ from benchmarks.rounds import cases_of, curve, gain, play, pools_of, resume, sig
 from benchmarks.store import write_whole
 from predilect import Population
 from predilect.data import Comparisons
-from predilect.decisions.queries import STRATEGIES
+from predilect.decisions.questions import STRATEGIES
 
 HERE = Path(__file__).parent / "results"
 N_ROUNDS = 10

@@ -85,7 +85,7 @@ def elasticities(n_studies: int = 200, U: int = 200, T: int = 6) -> None:
         best = ((X @ c) + rng.gumbel(size=X.shape[:2])).argmax(axis=1)
         frame = frame_of(X, best, np.repeat(np.arange(U), T))
         model = MixedLogit(distributions="fixed", random_state=seed).fit(frame)
-        found = pl.DataFrame(model.elasticities(["a", "b", "c"], "price", items=table))
+        found = pl.DataFrame(model.worth.elasticities(["a", "b", "c"], "price", items=table))
         lower, upper = found["lower"].to_numpy(), found["upper"].to_numpy()
         inside.append((lower <= truth.ravel()) & (truth.ravel() <= upper))
     print(f"cover of own and cross elasticities over {n_studies} studies: {np.mean(inside):.3f}, by each "

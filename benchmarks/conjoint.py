@@ -57,7 +57,7 @@ def electricity() -> tuple[Comparisons, pl.DataFrame]:
 
 def worths(model: Any) -> str:
     """Ratios of mean coefficients to that of the price, and the interval of the first."""
-    table = model.coefficients()
+    table = model.worth.coefficients()
     mean = dict(zip(table["attribute"], table["mean"], strict=True))
     return ", ".join(f"{name} {-mean[name] / mean['pf']:.2f}" for name in ATTRIBUTES[2:])
 
@@ -139,7 +139,7 @@ def part_worths() -> None:
     """Correlations over people of each attribute's part-worths, and willingness to pay of both."""
     answers, items = electricity()
     bayes = MixedLogit(n_jobs=1).fit(answers, items=items)
-    theirs = bayes.part_worths()
+    theirs = bayes.worth.parts()
     print("MixedLogit", worths(bayes))
     for name, given in LIKE_BAYES.items():
         model = Population(basis="attributes", n_jobs=1, **given).fit(answers, items=items)
@@ -150,7 +150,7 @@ def part_worths() -> None:
 
 def with_and_without_consistency(model: Population) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Part-worths in the noise of the person, as they are told, and on the scale of all people."""
-    told = model.part_worths()
+    told = model.worth.parts()
     ids = told["user"].unique(maintain_order=True)
     care = pl.DataFrame({"user": ids, "care": [model.posterior_.consistency_of(code) for code in range(len(ids))]})
     return told, told.join(care, on="user").with_columns(pl.col("mean") / pl.col("care"))
@@ -251,7 +251,7 @@ def many() -> None:
     model = Population(basis="attributes", n_jobs=1).fit(answers, items=items)
     size = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     print(f"{answers.n_rows} rows; read in {reading:.1f} s, fit {time.process_time() - began:.1f} s, {size:.2f} GB")
-    print(model.coefficients())
+    print(model.worth.coefficients())
 
 
 def ratings() -> None:

@@ -12,9 +12,10 @@ of eight items at random, the others with noise of exactly 1 and tastes of stand
 population that the people of the averages are drawn from. Covariates: 60 people make eight choices of the best of
 three of eight items, each with a covariate whose effect is .5 on average. Near-collinear: the same number of people and
 choices, of profiles with two attributes that correlate by .95. Verdicts: crowds of whom it is known whether people
-differ in taste, and in care; how often the verdict finds so, and what it says that personal rankings gain, beside what
-they gain on a fifth of the answers, held out beforehand. Logit: people of the averages, who differ, make eight choices
-of three, and a logit has the same coefficients for all; the truth is the logit that 20 000 such people make.
+differ in taste, and in consistency; how often the verdict finds so, and what it says that personal rankings gain,
+beside what they gain on a fifth of the answers, held out beforehand. Logit: people of the averages, who differ, make
+eight choices of three, and a logit has the same coefficients for all; the truth is the logit that 20 000 such people
+make.
 """
 
 from __future__ import annotations
@@ -97,10 +98,11 @@ FURTHER: dict[str, tuple[str, str, dict[str, str], list[str]]] = {
         ["errors", "people"],
     ),
     "verdicts": (
-        "Verdicts", "How often personal rankings are said to predict better, and care to differ (mean gain, nats an "
-        "answer), and how often what personal rankings are said to gain is within a fifth of what they gain on answers "
-        "held out (the one over the other)",
-        {"personal better": "personal", "care better": "care", "gain within a fifth": "within"}, ["crowd", "people"],
+        "Verdicts", "How often personal rankings are said to predict better, and consistency to differ (mean gain, "
+        "nats an answer), and how often what personal rankings are said to gain is within a fifth of what they gain on "
+        "answers held out (the one over the other)",
+        {"personal better": "personal", "consistency better": "consistency", "gain within a fifth": "within"},
+        ["crowd", "people"],
     ),
 }  # fmt: skip
 CONTEXTS = (2, 3, 4, 6, 8, 20)
@@ -207,12 +209,12 @@ def truth(weights: FloatArray, is_logit: bool) -> dict[str, Any]:
 
 def held(model: Any, of: str, true: dict[str, Any]) -> Iterator[tuple[str, str, bool, float]]:
     """Quantity, what of it, whether its interval holds the truth, and how wide it is."""
-    for row in model.importances(of).iter_rows(named=True):
+    for row in model.worth.importances(of).iter_rows(named=True):
         value = true["importance"][row["attribute"]]
         yield "importance", row["attribute"], bool(row["lower"] <= value <= row["upper"]), row["upper"] - row["lower"]
     sets = {name: [ITEMS["item"][k] for k in items] for name, items in SCENARIOS.items()}
     for rule in RULES:
-        table = model.simulate(sets, rule, of=of)
+        table = model.worth.simulate(sets, rule, of=of)
         values = np.concatenate([true[rule][name] for name in SCENARIOS])
         for row, value in zip(table.iter_rows(named=True), values.tolist(), strict=True):
             what = f"{row['scenario']} {row['item']}"
@@ -262,7 +264,7 @@ def averages(name: str, n_people: int, seed: int) -> list[dict[str, Any]]:
 def coefficients(name: str, n_people: int, seed: int) -> list[dict[str, Any]]:
     """What the intervals of the population's mean coefficients, and of how far people differ in them, hold."""
     one = study(name, n_people, seed)
-    table, spreads = one.model.coefficients(), np.sqrt((ROOT**2).sum(axis=1))
+    table, spreads = one.model.worth.coefficients(), np.sqrt((ROOT**2).sum(axis=1))
     parts: dict[str, list[Any]] = {}
     for (attribute, level), mean, sd in zip(COEFFICIENTS, MEANS.tolist(), spreads.tolist(), strict=True):
         row = table.filter((pl.col("attribute") == attribute) & (pl.col("level").eq_missing(pl.lit(level or ""))))
@@ -404,7 +406,7 @@ def collinear(n_people: int, seed: int) -> list[dict[str, Any]]:
     model = Population(n_jobs=1).fit(answers, items=items)
     seconds = time.process_time() - began
     model._backend = "polars"
-    table, parts = model.coefficients(), {}
+    table, parts = model.worth.coefficients(), {}
     for k in range(3):
         row = table.filter(pl.col("attribute") == f"x{k}").row(0, named=True)
         name = "near-collinear" if k < 2 else "apart"
@@ -425,10 +427,10 @@ def of_logit(n_people: int, errors: str, seed: int) -> tuple[dict[str, list[tupl
     model._backend = "polars"
     market = [ITEMS["item"][k] for k in SCENARIOS["four"]]
     tables = {
-        "coefficient": model.coefficients().select("mean", "lower", "upper"),
-        "pay": model.willingness_to_pay("price").select("median", "lower", "upper"),
-        "share": model.simulate(market).select("share", "lower", "upper"),
-        "elasticity": model.elasticities(market, "price").select("elasticity", "lower", "upper"),
+        "coefficient": model.worth.coefficients().select("mean", "lower", "upper"),
+        "pay": model.worth.willingness_to_pay("price").select("median", "lower", "upper"),
+        "share": model.worth.simulate(market).select("share", "lower", "upper"),
+        "elasticity": model.worth.elasticities(market, "price").select("elasticity", "lower", "upper"),
     }
     return {name: table.rows() for name, table in tables.items()}, seconds
 
@@ -477,7 +479,7 @@ def verdicts(name: str, seed: int) -> list[dict[str, Any]]:
     seconds = time.process_time() - began
     parts = {
         what: [[0.0, 0.0] if one is None else [float(one.outcome == "better"), float(one.gain or 0.0)]]
-        for what, one in (("personal", verdict.personal), ("care", verdict.care))
+        for what, one in (("personal", verdict.personal), ("consistency", verdict.consistency))
     }
     if not kept.all():
         models = (Population(n_jobs=1, personal=False).fit(*answers), model)

@@ -29,7 +29,7 @@ from benchmarks.task import read_csv
 from predilect import Comparisons
 from predilect.data.splits import shuffled_place
 from predilect.decisions.acting import weigh
-from predilect.decisions.sets import choice_chances
+from predilect.decisions.questions import choice_chances
 from predilect.errors import ConvergenceWarning, DataWarning
 from predilect.models.registry import estimator
 

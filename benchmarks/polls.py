@@ -30,7 +30,7 @@ from scipy.stats import chisquare, spearmanr
 from benchmarks.polls_page import markdown
 from benchmarks.store import write_whole
 from predilect import Population
-from predilect.decisions import weights
+from predilect.decisions import crowd
 from predilect.errors import ConvergenceWarning, DataWarning
 
 RESULTS = Path(__file__).parent / "results"
@@ -177,7 +177,7 @@ KINDS = {"boards": (boards, CROWDS), "places": (places, PLACES), "chances": (cha
 
 def run(kind: str, ways: list[str], seeds: range, sharpness: float, out: Path, sizes: list[str]) -> None:
     """Run, and keep a line of JSON a poll as soon as it is done."""
-    weights.SHARPNESS = sharpness
+    crowd.SHARPNESS = sharpness
     measure, all_sizes = KINDS[kind]
     for seed in seeds:
         for size in sizes or list(all_sizes):
@@ -195,10 +195,10 @@ def main(arguments: list[str] | None = None) -> None:
         prog="python -m benchmarks.polls", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("kind", choices=(*KINDS, "page"))
-    parser.add_argument("--ways", nargs="+", choices=weights.TARGETS, default=["random", "board"])
+    parser.add_argument("--ways", nargs="+", choices=crowd.TARGETS, default=["random", "board"])
     parser.add_argument("--seeds", type=int, nargs=2, default=(0, 40), metavar=("FROM", "TO"))
     parser.add_argument("--sizes", nargs="+", default=[])
-    parser.add_argument("--sharpness", type=float, default=weights.SHARPNESS)
+    parser.add_argument("--sharpness", type=float, default=crowd.SHARPNESS)
     parser.add_argument("--records", type=Path, default=RESULTS / "polls.jsonl")
     given = parser.parse_args(arguments)
     if given.kind == "page":

@@ -91,7 +91,7 @@ def play(
     ----------
     pools : Pools
     strategy : str
-        As :func:`~predilect.decisions.queries.suggest_each` takes it.
+        As :func:`~predilect.decisions.questions.suggest_each` takes it.
     fit : callable
         ``fit(start)`` is a fitted model.
     learn : callable

@@ -20,10 +20,10 @@ import numpy.typing as npt
 from predilect import Population
 from predilect.data import Comparisons
 from predilect.inference.gaussian.design import Sites
+from predilect.inference.people.expectation import converge
 from predilect.inference.people.layout import lay_out
 from predilect.inference.people.posterior import PopulationPosterior
-from predilect.inference.people.update import settle_all
-from predilect.models.population.updates import begin_updates
+from predilect.models.population.updating import begin_updates
 
 N_ITEMS, PER_PERSON = 200, 20
 SETTINGS = {"strength": 50.0, "variance": 2.0, "consensus_variance": 4.0, "max_iter": 20, "n_jobs": 1}
@@ -31,7 +31,7 @@ KINDS: dict[str, dict[str, Any]] = {  # of people, with the share of ties
     "personal": {"tie_threshold": 0.0},
     "own thresholds": {"tie_threshold": ("auto", 0.5)},
 }
-WORDS = {1: "left", 0: "tie", -1: "right"}
+OUTCOMES = {"left": 1, "tie": 0, "right": -1}
 CLOSE = 0.6  # utilities that differ by less are said to be a tie, where there are ties
 
 
@@ -60,8 +60,8 @@ def with_answers(model: Population, comparisons: Comparisons) -> Population:
     comparisons = comparisons.with_items(model.items_)
     people, law = lay_out(comparisons), model.posterior_.law
     sites, spread = Sites.flat(people.n_rows), model.hyperparameters_.tie_spread
-    theta, _, _ = settle_all(people, sites, law, model.tie_threshold_, spread, np.zeros(people.n_users))
-    people = replace(people, tie_factor=np.exp(theta))
+    found = converge(people, sites, law, model.tie_threshold_, spread=spread)
+    people = replace(people, tie_factor=found.tie_factor)
     posterior = PopulationPosterior(model.posterior_.m, model.posterior_.C_m, model.posterior_.Sigma, people, sites)
     new = Population(**model.get_params())
     vars(new).update(vars(model))
@@ -88,9 +88,9 @@ def one_by_one(
     rows = answers(n * PER_PERSON, seed, n_users, ties=ties)
     ones = [{name: column[row] for name, column in rows.items()} for row in range(n)]
     if frames:
-        # A lone 0 says nothing to a reader of files: words do.
-        made = [{name: [WORDS.get(value, value)] for name, value in one.items()} for one in ones]
+        made = [{name: [value] for name, value in one.items()} for one in ones]
         return tuple(microseconds([lambda f=f, m=m: m(f) for f in made]) for m in (model.update, model.forget))
+    ones = [one | {"outcome": OUTCOMES[one.pop("winner")]} for one in ones]  # `winner` of one answer is an item
     return tuple(microseconds([lambda o=o, m=m: m(**o) for o in ones]) for m in (model.update, model.forget))
 
 

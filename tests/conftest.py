@@ -5,7 +5,9 @@ Hypothesis draws few examples with the unit tests; ``make test-slow`` draws many
 
 import gc
 import os
+import shutil
 from collections.abc import Generator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -19,6 +21,10 @@ settings.load_profile("quick")
 # Polars are woken for tables of a few rows.
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "POLARS_MAX_THREADS"):
     os.environ.setdefault(name, "1")
+
+# What is saved is waited for until it is on the disk, longer than most tests take: where memory has room, it is there.
+if Path("/dev/shm").is_dir() and shutil.disk_usage("/dev/shm").free > 2**31:
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", "/dev/shm")
 
 # Most of what a test makes goes when it ends; to look for garbage after every 700 objects doubled the time of what
 # parses the sources.
@@ -39,7 +45,12 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests on real data need to be told where it is."""
+    """Tests on real data need to be told where it is.
+
+    Those of choice/ come first: its loops are others than those that a second process begins with, so that each is
+    compiled by one of the two.
+    """
+    items.sort(key=lambda item: "choice" not in item.path.parts)
     if os.environ.get("PREDILECT_DATA"):
         return
     absent = pytest.mark.skip(reason="PREDILECT_DATA, the folder of the real data sets, is not set")

@@ -13,7 +13,7 @@ from predilect.models.registry import ENTRIES
 # One process serves all tests, so it has what any of them needs.
 IMPORTED = [
     "pandas", "predilect.cli.main", "predilect.cli.session", "predilect.papers.compression.model",
-    "predilect.decisions.queries", "predilect.models.saving", "predilect.show.report.output", "typer.testing",
+    "predilect.decisions.questions", "predilect.models.saving", "predilect.show.report.output", "typer.testing",
     *(f"predilect.{entry.module}" for entry in ENTRIES),
 ]  # fmt: skip
 

@@ -6,8 +6,8 @@
 
 A seed draws the same mutants of the same sources: a kind of error, then a file with room for it, then a place, never
 two in one function. Docstrings, annotations, messages, decorators, ``raise`` and ``assert`` stay as they are. A mutant
-lies in a copy of ``src``; the checkout is only read. Compiled loops are taken from the checkout's cache, unless the
-error is in a compiled function or a constant of a file that has some: then all are compiled again.
+lies in a copy of ``src``; the checkout is only read. Compiled loops are taken from the checkout's cache, which knows
+those that an error changes.
 
 Tests run from near to far, to the first that fails: files of the mirrored folder that import the module or bear its
 name, others of that folder, the folder above, importers elsewhere, tests of modules that import it, contracts and
@@ -38,8 +38,7 @@ SOURCE, TESTS = ROOT / "src" / "predilect", ROOT / "tests"
 ROOMS = (
     "inference/people", "inference/likelihoods", "inference/gaussian", "decisions", "models/population", "data/read",
 )  # fmt: skip
-SECONDS = {"not slow": 120, "slow": 300}  # that a test may take; all loops may have to be compiled within one
-COMPILED = {"kernel", "inner_kernel", "elementwise"}
+SECONDS = {"not slow": 120, "slow": 300}  # that a test may take; many loops may have to be compiled within one
 MESSAGES = re.compile(r"(warn|warning|info|debug|_say\w*)$")  # functions that only say something
 
 Op = ast.operator | ast.cmpop | ast.boolop
@@ -61,14 +60,13 @@ def read(file: Path) -> str:
 
 @dataclass(frozen=True)
 class Mutant:
-    """One error: ``after`` stands in place of ``node`` in ``file``; ``cold`` if compiled loops change with it."""
+    """One error: ``after`` stands in place of ``node`` in ``file``."""
 
     file: Path
     function: str
     kind: str
     node: ast.expr | ast.stmt
     after: ast.AST
-    cold: bool
 
     def source(self) -> str:
         """The file with the error."""
@@ -132,10 +130,8 @@ def errors(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
 
 def mutants_of(file: Path) -> Iterator[Mutant]:
     """All errors that can be put into a file."""
-    text = read(file)
-    has_loops = "predilect._base.compile import" in text
 
-    def walk(node: ast.AST, function: str, cold: bool) -> Iterator[Mutant]:
+    def walk(node: ast.AST, function: str) -> Iterator[Mutant]:
         below = list(ast.iter_child_nodes(node))
         match node:
             case ast.Raise() | ast.Assert() | ast.JoinedStr() | ast.If(test=ast.Name("TYPE_CHECKING")):
@@ -150,13 +146,12 @@ def mutants_of(file: Path) -> Iterator[Mutant]:
                 below, function = list(node.body), f"{function}.{name}"
             case ast.FunctionDef(name=name, args=args):
                 below, function = [*args.defaults, *filter(None, args.kw_defaults), *node.body], f"{function}.{name}"
-                cold = has_loops and any(ast.unparse(decorator) in COMPILED for decorator in node.decorator_list)
         if isinstance(node, ast.expr | ast.stmt | ast.keyword):
-            yield from (Mutant(file, function, kind, node, after, cold) for kind, after in errors(node))
+            yield from (Mutant(file, function, kind, node, after) for kind, after in errors(node))
         for child in below:
-            yield from walk(child, function, cold)
+            yield from walk(child, function)
 
-    yield from walk(ast.parse(text), "", has_loops)
+    yield from walk(ast.parse(read(file)), "")
 
 
 def drawn(room: str, n: int, seed: int) -> list[Mutant]:
@@ -225,7 +220,7 @@ def killer(mutant: Mutant | None, near: list[Path], tests: list[Path]) -> str:
     """The test that sees a mutant, or nothing; without a mutant, a test that fails on the sources as they are."""
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "src" / "predilect"
-        shutil.copytree(SOURCE, copy, ignore=shutil.ignore_patterns("*.nb[ci]") if mutant and mutant.cold else None)
+        shutil.copytree(SOURCE, copy)
         if mutant:
             (copy / mutant.file.relative_to(SOURCE)).write_text(mutant.source(), "utf-8")
         failed = first_failure(tests, "not slow", Path(folder))

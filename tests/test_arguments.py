@@ -30,7 +30,7 @@ from predilect.decisions import design
 from predilect.errors import DataError, PredilectError
 from predilect.evaluation import accuracy
 from predilect.parts import partition
-from walks.checks import verbs
+from walks.checks import attribute_of, verbs
 from walks.crowds import GIVEN, NONSENSE
 
 ITEMS = ["tea", "milk", "juice"]
@@ -104,7 +104,7 @@ def refuses(call, usual):
 def test_a_wrong_argument_of_a_verb(model, verb):
     usual = verbs(ITEMS, "p0")[verb]
     for more in ({}, {"target": "board"}) if "target" in usual else ({},):
-        refuses(getattr(copy.copy(model), verb), usual | more)
+        refuses(attribute_of(copy.copy(model), verb), usual | more)
 
 
 @pytest.mark.parametrize(("verb", "usual"), [
@@ -114,7 +114,7 @@ def test_a_wrong_argument_of_a_verb(model, verb):
     ("elasticities", {"scenario": ITEMS, "price": "price"}),
 ])  # fmt: skip
 def test_a_wrong_argument_about_a_market(model, verb, usual):
-    refuses(getattr(model, verb), usual)
+    refuses(attribute_of(model, verb), usual)
 
 
 @pytest.mark.parametrize(("function", "usual"), [

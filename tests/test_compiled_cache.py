@@ -318,10 +318,12 @@ def test_a_damaged_file_is_compiled_again_and_replaced(run, files):
 
 
 @pytest.mark.slow
-def test_a_file_that_is_gone_or_older_than_the_source_is_compiled_again_without_a_word(run, files, tmp_path):
+def test_a_file_that_is_gone_or_of_other_code_is_compiled_again_without_a_word(run, files, tmp_path):
     files[0].unlink()
     assert run()[1] == ""
-    (tmp_path / "loops.py").write_text(MODULE + "# edited")
+    (tmp_path / "loops.py").write_text(MODULE + "# edited")  # as a fresh checkout is later than the cache
+    assert run() == (1, "")
+    (tmp_path / "loops.py").write_text(MODULE.replace("2.0 * x", "x + x"))
     assert run() == (0, "")
     assert run() == (1, "")
 

@@ -13,12 +13,19 @@ from syntax import statements
 SOURCE = Path(predilect.__file__).parent
 
 
+Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@cache
+def definitions() -> list[tuple[Path, Definition]]:
+    """Classes and functions, with the files that they stand in."""
+    trees = [(file, ast.parse(file.read_text(encoding="utf-8"))) for file in sorted(SOURCE.rglob("*.py"))]
+    return [(file, node) for file, tree in trees for node in statements(tree) if isinstance(node, Definition)]
+
+
 @cache
 def classes() -> list[ast.ClassDef]:
-    files = sorted(SOURCE.rglob("*.py"))
-    sources = [file.read_text(encoding="utf-8") for file in files]
-    nodes = [node for source in sources if "class " in source for node in statements(ast.parse(source))]
-    return [node for node in nodes if isinstance(node, ast.ClassDef)]
+    return [node for _, node in definitions() if isinstance(node, ast.ClassDef)]
 
 
 @cache
@@ -72,14 +79,13 @@ def test_no_two_classes_have_one_name():
 def test_functions_take_few_arguments_and_are_read_in_one_go():
     """At most 12 arguments, but for a command, whose arguments are its options; and of 100 lines all but three."""
     long, wide = [], []
-    for path in SOURCE.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                continue
-            asked = node.args
-            if len(asked.posonlyargs + asked.args + asked.kwonlyargs) > 12 and path.parent.name != "cli":
-                wide.append(node.name)
-            if (node.end_lineno or 0) - node.lineno >= 100:
-                long.append(node.name)
+    for path, node in definitions():
+        if isinstance(node, ast.ClassDef):
+            continue
+        asked = node.args
+        if len(asked.posonlyargs + asked.args + asked.kwonlyargs) > 12 and path.parent.name != "cli":
+            wide.append(node.name)
+        if (node.end_lineno or 0) - node.lineno >= 100:
+            long.append(node.name)
     assert not wide
     assert len(long) <= 3, long

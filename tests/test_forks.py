@@ -141,8 +141,8 @@ def acts(model, tmp_path):
         yield "verdict", model.verdict
         yield "people", model.people
     if isinstance(model, Population | MixedLogit):
-        yield "part-worths", lambda: (model.part_worths(), model.coefficients(), model.importances())
-        yield "simulate", lambda: model.simulate({"now": item_ids([1, 2])})
+        yield "part-worths", lambda: (model.worth.parts(), model.worth.coefficients(), model.worth.importances())
+        yield "simulate", lambda: model.worth.simulate({"now": item_ids([1, 2])})
     if isinstance(model, GaSPK):
         yield "accept", lambda: accept(model, {"x": [1.0]})
         yield "accept, whole numbers", lambda: accept(model, {"x": [1]}, user="person 0003")

@@ -47,8 +47,8 @@ def room_of(file: Path) -> str:
 
 
 @cache
-def imported(file: Path) -> frozenset[str]:
-    """Modules of the package that a file imports when it runs, wherever in the file that stands."""
+def imports(file: Path) -> dict[bool, frozenset[str]]:
+    """What of the package a file imports, wherever in it that stands: when it runs, and for types alone (True)."""
     tree = ast.parse(file.read_text(encoding="utf-8"))
     only_for_types = {
         id(inner)
@@ -57,16 +57,19 @@ def imported(file: Path) -> frozenset[str]:
         for statement in node.body
         for inner in statements(statement)
     }
-    names: set[str] = set()
+    names: dict[bool, set[str]] = {False: set(), True: set()}
     for node in statements(tree):
-        if id(node) in only_for_types:
-            continue
         if isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names}
+            names[id(node) in only_for_types] |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{file} imports relatively"
-            names |= {f"{node.module}.{alias.name}" for alias in node.names}
-    return frozenset(name for name in names if name.split(".")[0] == "predilect")
+            names[id(node) in only_for_types] |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return {when: frozenset(n for n in found if n.split(".")[0] == "predilect") for when, found in names.items()}
+
+
+def imported(file: Path) -> frozenset[str]:
+    """What a file imports when it runs."""
+    return imports(file)[False]
 
 
 FILES = sorted(file for file in SOURCE.rglob("*.py") if room_of(file) not in DATA)
@@ -100,10 +103,7 @@ def test_rooms_import_one_way():
 
 def modules_of(file: Path) -> set[str]:
     """Modules of the package that a file names in any import, those for types alone among them."""
-    tree = ast.parse(file.read_text(encoding="utf-8"))
-    names = {f"{node.module}.{alias.name}" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)
-             for alias in node.names} | {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import)
-                                         for alias in node.names}  # fmt: skip
+    names = imports(file)[False] | imports(file)[True]
     return {name if name in MODULES else name.rpartition(".")[0] for name in names} & MODULES.keys()
 
 
@@ -259,9 +259,11 @@ def test_the_default_model_is_imported_without_what_a_fit_to_a_frame_may_do_with
 
 
 def test_names_of_lazy_rooms_are_there_whatever_was_imported_before():
-    for first in ("predilect.data.read.readers", "predilect.choice.designs", "predilect.data.read"):
-        names = "from predilect.data import read, read_frame, read_item_map\nfrom predilect.decisions import design"
-        modules_after(f"import {first}\n{names}\nassert all(map(callable, (read, read_frame, read_item_map, design)))")
+    forget = "for name in [name for name in sys.modules if name.startswith('predilect')]: del sys.modules[name]"
+    names = "from predilect.data import read, read_frame, read_item_map\nfrom predilect.decisions import design"
+    there = "assert all(map(callable, (read, read_frame, read_item_map, design)))"
+    firsts = ("predilect.data.read.readers", "predilect.choice.designs", "predilect.data.read")
+    modules_after("import sys\n" + "\n".join(f"import {first}\n{names}\n{there}\n{forget}" for first in firsts))
 
 
 @pytest.mark.slow

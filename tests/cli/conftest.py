@@ -9,6 +9,18 @@ import pytest
 from cli.running import ITEMS, QUICK, run
 
 
+@pytest.fixture(autouse=True)
+def no_pictures(request, monkeypatch):
+    """Pictures take a fifth of the time of these tests: they are drawn where a test, or its fixture, asks for them."""
+    if "pictures" not in request.fixturenames:
+        monkeypatch.setattr("predilect.show.report.folder.can_plot", lambda: False)
+
+
+@pytest.fixture
+def pictures():
+    """Asked for by tests of what has pictures."""
+
+
 @pytest.fixture(scope="session")
 def votes_frame():
     """240 answers of 12 people on 5 items, with ties and two languages; one row has no language.

@@ -12,8 +12,8 @@ import pytest
 from cli.running import ITEMS, files_beside, run
 from predilect import Population, load
 from predilect.cli.ask import StrategyName, TargetName
-from predilect.decisions.queries import STRATEGIES
-from predilect.decisions.weights import TARGETS
+from predilect.decisions.crowd import TARGETS
+from predilect.decisions.questions import STRATEGIES
 from tolerances import EXACT
 
 COLUMNS = ["left", "right", "score", "p_left", "p_tie", "p_right"]

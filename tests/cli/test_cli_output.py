@@ -82,7 +82,7 @@ def test_a_read_only_place_is_found_out_before_the_fit(votes, tmp_path, monkeypa
 
 @pytest.mark.slow  # whole rankings
 @pytest.mark.parametrize("writer", ["write_people", "plot_board", "segment_table"])
-def test_a_full_disk_leaves_nothing_behind_but_the_board_on_the_screen(votes, tmp_path, monkeypatch, writer):
+def test_a_full_disk_leaves_nothing_behind_but_the_board_on_the_screen(pictures, votes, tmp_path, monkeypatch, writer):
     def full(*_, **__):
         raise OSError(errno.ENOSPC, "No space left on device")
 

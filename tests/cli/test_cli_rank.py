@@ -75,7 +75,7 @@ def test_users_file_holds_everybodys_own_ranking(results):
 
 
 @pytest.mark.slow  # two processes and all that they compile
-def test_two_runs_differ_in_nothing_but_the_timing(votes, tmp_path):
+def test_two_runs_differ_in_nothing_but_the_timing(pictures, votes, tmp_path):
     for name, jobs in (("one", 1), ("two", 2)):
         assert run("rank", votes, "--out", tmp_path / name, "--by", "language", "--jobs", jobs).exit_code == 0
     for name in [*OUTPUTS, "segments.csv"]:

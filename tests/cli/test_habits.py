@@ -283,7 +283,7 @@ def screen(told):
 def test_a_bar_shows_the_stage_and_a_share_that_never_goes_back():
     talk = Talk()
     talk.err = Console(file=io.StringIO(), force_terminal=True, width=80)
-    name = "held-out answers: one ranking for all, with care, part 2 of 5, and more of [it]"
+    name = "held-out answers: one ranking for all, with consistency, part 2 of 5, and more of [it]"
     with talk.progress("Ranking", 0.3) as watch:
         for stage, parts in (("fitting", 0), (name, 5), ("", 5)):
             for done in range(max(parts, 1)):

@@ -37,7 +37,7 @@ def test_the_numbers_are_those_of_the_library(votes, features):
 
 
 @pytest.mark.slow
-def test_words_files_and_predictions(votes, features, tmp_path):
+def test_words_files_and_predictions(pictures, votes, features, tmp_path):
     folder = tmp_path / "results"
     ran = run("rank", "--explain", votes, "--items", features, *FEW, "--out", folder)
     assert ran.exit_code == 0, ran.output

@@ -161,3 +161,11 @@ def test_new_people_of_one_segment_and_a_table_of_people_that_lacks_it(ran, tmp_
         'the features of the new persons lack the columns "language", "panel"; their columns are "user", "Language", '
         '"age". Give every column that the model\'s features were made from. Did you mean "Language"?'
     ) in told.stderr
+
+
+@pytest.mark.parametrize("option", ["--by", "--segment"])
+def test_answers_may_be_called_as_a_text_is(frame, tmp_path, option):
+    """Columns that may hold long texts are read last, and are read where one of them is needed."""
+    path = tmp_path / "votes.csv"
+    frame.rename({"winner": "answer", "language": "prompt"}).write_csv(path)
+    assert run("rank", path, option, "prompt", "-o", tmp_path / "out", *QUICK).exit_code == 0

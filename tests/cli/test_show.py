@@ -103,7 +103,7 @@ def test_items_against_each_other(results):
     pairs = [("apple", "cherry"), ("apple", "banana"), ("cherry", "banana")]
     same(table(results, "apple", "cherry", "banana"), model.versus(pairs))
     same(table(results, "apple", "cherry", "--user", "p03", "--scale", "elo"),
-         model.versus(pairs[:1], "p03", scale="elo"))  # fmt: skip
+         model.versus(pairs[:1], user="p03", scale="elo"))  # fmt: skip
     assert "apple is better than cherry with probability " in run("show", results, "apple", "cherry").stdout
     document = json.loads(run("show", results, "apple", "cherry", "--format", "json").stdout)
     assert document["versus"] == model.versus(pairs[:1]).to_dicts()

@@ -71,19 +71,19 @@ def test_worth_of_attributes_that_stand_in_the_file(folder, tmp_path):
     assert len(worth) == 20 * 3
     assert (worth.filter(pl.col("attribute") == "price")["mean"] < 0.0).mean() > 0.9
     model = load(folder)
-    np.testing.assert_allclose(worth["mean"], model.part_worths()["mean"], atol=1e-12)
+    np.testing.assert_allclose(worth["mean"], model.worth.parts()["mean"], atol=1e-12)
     amount = pl.read_csv(tmp_path / "worth" / "willingness_to_pay.csv").filter(pl.col("level") == "large")
     assert amount["lower"][0] < 0.5 / 0.8 < amount["upper"][0]
     fit = pl.read_csv(tmp_path / "worth" / "fit.csv")
     assert fit["rlh"].median() > 0.4
     # The folder holds the answers, by which a person's choices are explained as by the file itself.
     answers = read(folder.parent / "choices.csv")
-    np.testing.assert_allclose(fit["rlh"], model.fit_of_people(answers)["rlh"], atol=1e-12)
+    np.testing.assert_allclose(fit["rlh"], model.worth.fit_of_people(answers)["rlh"], atol=1e-12)
 
 
 def test_worth_to_one_person(folder):
     table = pl.read_csv(io.StringIO(run("worth", folder, "--user", "p03", "--format", "csv").stdout))
-    expected = load(folder).part_worths().filter(pl.col("user") == "p03")
+    expected = load(folder).worth.parts().filter(pl.col("user") == "p03")
     assert table.equals(pl.read_csv(io.StringIO(expected.write_csv())))
     assert "Importance" not in run("worth", folder, "--user", "p03", "--price", "price").stdout
     assert "p99" in refused("worth", folder, "--user", "p99")
@@ -92,7 +92,7 @@ def test_worth_to_one_person(folder):
 @pytest.mark.slow
 def test_tables_in_other_formats(folder):
     as_csv = run("worth", folder, "--price", "price", "--format", "csv")
-    expected = load(folder).coefficients()
+    expected = load(folder).worth.coefficients()
     assert pl.read_csv(io.StringIO(as_csv.stdout)).equals(pl.read_csv(io.StringIO(expected.write_csv())))
     md = run("worth", folder, "--price", "price", "--format", "md")
     assert [line for line in md.stdout.splitlines() if line.startswith("#")] == [
@@ -168,7 +168,7 @@ def test_equal_profiles_come_back_from_the_folder(tmp_path):
     model = load(out)
     model.fit(kept, items=kept.item_table)
     written = pl.read_csv(tmp_path / "worth" / "coefficients.csv")
-    np.testing.assert_allclose(written["mean"], model.coefficients()["mean"], rtol=1e-8)
+    np.testing.assert_allclose(written["mean"], model.worth.coefficients()["mean"], rtol=1e-8)
 
 
 def test_what_is_not_usable_prints_no_numbers_unless_asked(long, tmp_path, monkeypatch):
@@ -443,7 +443,7 @@ def test_the_line_that_brings_most(folder, tmp_path):
     items = pl.read_csv(market)
     cost = dict(items.filter(ours="yes")["item", "unit"].iter_rows())
     model = load(folder / "model")
-    mine = model.best_line(list("abc"), ["theirs"], 2, "margin", price="price", cost=cost,
+    mine = model.worth.best_line(list("abc"), ["theirs"], 2, "margin", price="price", cost=cost,
                            items=items.select("item", "price", "screen"))  # fmt: skip
     assert table["line"].to_list() == pl.DataFrame(mine)["line"].to_list()
     np.testing.assert_allclose(table["brings"], mine["brings"], rtol=1e-12)
@@ -453,7 +453,9 @@ def test_the_line_that_brings_most(folder, tmp_path):
 
 
 def table_of_shares(model, items):
-    return pl.DataFrame(model.best_line(list("abc"), ["theirs"], 2, items=items.select("item", "price", "screen")))
+    return pl.DataFrame(
+        model.worth.best_line(list("abc"), ["theirs"], 2, items=items.select("item", "price", "screen"))
+    )
 
 
 @pytest.mark.parametrize(
@@ -466,7 +468,9 @@ def table_of_shares(model, items):
         (("--line", "2", "--maximise", "margin", "--price", "price", "--cost", "units"), "or a column of SCENARIOS"),
         (("--line", "2", "--maximise", "margin", "--price", "price", "--cost", "item"), 'column "item" of SCENARIOS'),
         (("--line", "2", "--vary", "a.price=1,2", "--maximise", "share"), "--vary and --line are different questions"),
-        (("--price", "price"), "--price is for --line"),
+        (("--price", "price"), "surplus is a difference between scenarios"),
+        (("--price", "price", "--vary", "a.price=1,2"), "--price is for --line, or alone"),
+        (("--price", "price", "--rule", "first-choice"), "leave --rule out"),
         (("--vary", "a.price=1,2", "--maximise", "margin", "--cost", "1,2"), "--cost takes a number; got"),
     ],
 )
@@ -597,7 +601,7 @@ def test_a_model_that_has_no_shares_names_those_that_have(tmp_path):
     ran = run("simulate", tmp_path / "model", scenarios(tmp_path / "s.csv", "item\nx\ny"))
     assert ran.exit_code == 2
     names = re.search(r"holds a gppl model, which has no shares. Rank with --model ([a-z, -]+)", said(ran))[1]
-    can = {name for name, entry in COMMANDS.items() if hasattr(getattr(models, entry.estimator), "simulate")}
+    can = {name for name, entry in COMMANDS.items() if hasattr(getattr(models, entry.estimator), "worth")}
     assert set(names.replace(" or ", ", ").split(", ")) == can
 
 

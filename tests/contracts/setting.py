@@ -1,4 +1,4 @@
-"""What a model that is a setting of another keeps: of the whole contract, the tests that a setting can fail."""
+"""What a setting of another model keeps, or another loop of it: of the whole contract, the tests that it can fail."""
 
 from __future__ import annotations
 
@@ -28,13 +28,34 @@ KEPT = {
     "test_parameters_that_json_cannot_hold_come_back",
 }
 
+# Another loop of an estimator may hang on the order of rows, random numbers and threads too, and reports otherwise.
+OF_A_LOOP = {
+    "test_comparisons_and_frames_are_one_and_the_same",
+    "test_cross_val_score",
+    "test_left_and_right_with_the_outcome_flipped",
+    "test_nothing_in_it_is_pickled_and_strict_json_can_be_read",
+    "test_the_number_of_threads",
+    "test_the_order_of_rows",
+    "test_the_report_is_plain_json",
+    "test_the_same_model_is_saved_as_the_same_bytes",
+    "test_the_same_seed_gives_the_same_bits",
+    "test_without_a_seed_one_is_drawn_at_the_fit_and_kept",
+}
+
 
 class SettingContract(PredictionContract, SavingContract):
     """Inherit, and say what the whole contract asks for."""
 
 
 _ALL = {name for name in dir(SettingContract) if name.startswith("test_")}
-if not _ALL >= KEPT:
-    raise AssertionError(f"not in the contract: {', '.join(sorted(KEPT - _ALL))}")
+if not _ALL >= KEPT | OF_A_LOOP:
+    raise AssertionError(f"not in the contract: {', '.join(sorted((KEPT | OF_A_LOOP) - _ALL))}")
 for _name in _ALL - KEPT:
     setattr(SettingContract, _name, None)  # pytest passes over what cannot be called
+
+
+def another_loop(contract: type) -> type:
+    """Of the contract that a class inherits from the same estimator with its usual loop, what another can fail."""
+    for name in _ALL - KEPT - OF_A_LOOP:
+        setattr(contract, name, None)
+    return contract

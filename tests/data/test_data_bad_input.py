@@ -62,7 +62,7 @@ def test_a_few_ids_are_cleaned_as_many_are():
 @pytest.mark.parametrize("blank", [None, "", "  ", np.nan])
 def test_missing_ids(blank):
     frame = pd.DataFrame({"left": ["a", blank, "c"], "right": ["b", "c", "a"], "winner": ["a", "c", "c"]})
-    with pytest.raises(DataError, match=r'an id is missing in 1 row .*"left" 1; first: row 2'):
+    with pytest.raises(DataError, match=r'an id is missing in 1 row \(first: row 2\); .*"left" 1'):
         Comparisons.from_frame(frame)
     comparisons = Comparisons.from_frame(frame, reading={"drop": "missing"})
     assert comparisons.intake.left_out == {"missing id": 1}
@@ -78,7 +78,7 @@ def test_missing_user():
 
 def test_self_pairs_and_an_item_only_seen_in_them():
     frame = {"left": ["a", "z"], "right": ["b", "z"], "winner": ["a", "z"]}
-    with pytest.raises(DataError, match=r'an item is compared with itself in 1 row \(first: row 2, "z"\)'):
+    with pytest.raises(DataError, match=r'an item is compared with itself in 1 row \(first: row 2\), such as "z"\.'):
         Comparisons.from_frame(frame)
     comparisons = Comparisons.from_frame(frame, reading={"drop": "self"})
     assert comparisons.items.ids == ["a", "b"]
@@ -160,7 +160,7 @@ def test_columns_are_guessed_or_asked_for():
 
 def test_not_a_table():
     with pytest.raises(DataError, match="expected a data frame"):
-        Comparisons.from_frame([1, 2, 3])
+        Comparisons.from_frame(np.array([1, 2, 3]))
     with pytest.raises(DataError, match="equally long"):
         Comparisons.from_frame({"left": ["a"], "right": ["b", "c"], "winner": ["a"]})
 
@@ -466,7 +466,8 @@ def test_a_table_of_nothing_and_answers_that_are_all_left_out():
 def test_a_weight_that_is_none_is_shown():
     frame = {"left": ["x", "y"], "right": ["y", "z"], "winner": ["x", "y"]}
     with pytest.raises(
-        DataError, match=r'not a number in 1 row \(first: row 2, "x"\)\. Name another with columns={"weights": '
+        DataError,
+        match=r'a number, but holds text in 1 row \(first: row 2, "x"\)\. Name another with columns={"weights": ',
     ):
         Comparisons.from_frame(frame | {"weight": ["1", "x"]})
     with pytest.raises(DataError, match=r"weights in 1 row \(first: row 1, empty\).*mend them, or use none: columns="):
@@ -558,3 +559,21 @@ def test_dates_of_pandas_are_no_whole_numbers_whatever_their_unit(unit):
 def test_a_table_of_items_is_told_where_it_belongs():
     with pytest.raises(DataError, match=r'By its column "item" this may be a table of items.* with items=FRAME'):
         Comparisons.from_frame({"item": ["a", "b"], "price": [1, 2], "colour": ["red", "blue"]})
+
+
+def test_a_table_of_items_is_no_table_of_winners_and_losers_by_its_numbers():
+    # Two columns of small numbers could be items: "item won over seas".
+    products = {"item": [0, 1, 2, 3], "pf": [0, 7, 9, 0], "seas": [1, 0, 0, 1]}
+    for columns in ({}, {"price": [1.5, 2.5, 2.0, 2.0]}):
+        with pytest.raises(DataError, match=r'By its column "item" this may be a table of items.* with items=FRAME'):
+            Comparisons.from_frame({**products, **columns})
+    asked = Comparisons.from_frame(products, columns={"won": "item", "lost": "seas"}, reading={"drop": "self"})
+    assert asked.n_answers == 4
+    answers = {"item": [0, 1, 2, 3], "other": [1, 0, 0, 1], "judge": [1, 1, 1, 2]}
+    with pytest.raises(DataError, match="can be read in 2 ways"):
+        Comparisons.from_frame(answers)
+
+
+def test_a_table_of_people_is_told_where_it_belongs():
+    with pytest.raises(DataError, match=r'By its column "user" this may be a table of people.* with people=FRAME'):
+        Comparisons.from_frame({"user": ["a", "b"], "age": [31, 22], "city": ["Bonn", "Köln"]})

@@ -246,3 +246,31 @@ def test_one_id_is_looked_up_like_many(ids, value, own):
         assert vocabulary.code(value) == vocabulary.codes([value], unknown="minus_one")[0]
     else:
         assert vocabulary.code(value) == -1
+
+
+PAIRS = [("tea", "milk"), ("tea", "juice"), ("milk", "juice")]
+
+
+def test_a_list_of_pairs_is_of_winners_and_losers_or_of_sides_with_outcomes():
+    won = {"winner": ["tea", "tea", "milk"], "loser": ["milk", "juice", "juice"]}
+    assert Comparisons.from_frame(PAIRS) == Comparisons.from_frame(won)
+    assert "left=winner, right=loser" in str(Comparisons.from_frame(PAIRS).reading)
+    shown = {"left": won["winner"], "right": won["loser"]}
+    outcome = [True, False, True]
+    assert Comparisons.from_frame(PAIRS, outcome=outcome) == Comparisons.from_frame(shown, outcome=outcome)
+
+
+@pytest.mark.parametrize("row", [("ann", "tea", "milk"), "ab", {"left": "tea"}, 3])
+def test_a_list_of_anything_else_is_refused(row):
+    with pytest.raises(DataError, match=r"holds pairs \(winner, loser\); got .* at place 3.*columns with names"):
+        Comparisons.from_frame([*PAIRS[:2], row])
+
+
+def test_head_and_notebook_show_the_first_rows():
+    comparisons = Comparisons.from_frame(pd.DataFrame(ROWS))
+    pd.testing.assert_frame_equal(comparisons.head(2), comparisons.to_frame().head(2))
+    assert len(comparisons.head()) == len(comparisons)
+    html = Comparisons.from_frame(ROWS | {"user": ["<b>"] * 4})._repr_html_()
+    assert "4 answers" in html
+    assert "&lt;b&gt;" in html
+    assert "<b>" not in html

@@ -15,8 +15,7 @@ from scipy.stats import chisquare, norm
 
 import predilect
 from predilect import Comparisons, Population
-from predilect.decisions.crowd import QuestionDraws
-from predilect.decisions.weights import _between_sets, information_about
+from predilect.decisions.crowd import QuestionDraws, _between_sets, information_about
 from predilect.errors import DataError
 from simulate_updates import FIXED
 from tolerances import EXACT, ITERATIVE
@@ -66,11 +65,9 @@ def dense_information(model: Population, user: str, a: int, b: int) -> float:
     posterior, delta = model.posterior_, model.tie_threshold_
     code = QuestionDraws(model, model.questions()._weights).code(user)
     C, Sigma = posterior.now.C, posterior.Sigma
-    person = posterior.answers_of(code)
-    X = np.zeros((len(person.outcome), N_ITEMS))
-    X[np.arange(len(X)), person.items[person.left]] = 1.0
-    X[np.arange(len(X)), person.items[person.right]] -= 1.0
-    total = person.weight * person.precision
+    rows, (left, right, _) = posterior.answers_of(code).rows, posterior.answered_rows(code)
+    X = np.eye(N_ITEMS)[left] - np.eye(N_ITEMS)[right]
+    total = rows.weight * rows.precision
     # Gaussian pseudo-answers: given m, f_u ~ N(m, Σ), and (m, f_u) have been told by them, m only by C.
     noise = np.diag(1.0 / total)
     gain = Sigma @ X.T @ np.linalg.inv(X @ Sigma @ X.T + noise)

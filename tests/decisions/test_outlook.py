@@ -50,12 +50,10 @@ def test_what_n_answers_do_to_the_board_is_that_of_dense_algebra(n):
     V = posterior.now.C
     H, total = np.zeros_like(V), 0.0
     for user in range(posterior.n_users):
-        person = posterior.answers_of(user)
-        X = np.zeros((len(person.outcome), N_ITEMS))
-        X[np.arange(len(X)), person.items[person.left]] = 1.0
-        X[np.arange(len(X)), person.items[person.right]] -= 1.0
-        H += X.T @ np.linalg.inv(np.diag(1.0 / (person.weight * person.precision)) + X @ posterior.Sigma @ X.T) @ X
-        total += person.weight.sum()
+        rows, (left, right, _) = posterior.answers_of(user).rows, posterior.answered_rows(user)
+        X = np.eye(N_ITEMS)[left] - np.eye(N_ITEMS)[right]
+        H += X.T @ np.linalg.inv(np.diag(1.0 / (rows.weight * rows.precision)) + X @ posterior.Sigma @ X.T) @ X
+        total += rows.weight.sum()
     after = np.linalg.inv(np.linalg.inv(V) + n * H / total)
     future, some = _Future.of(model, rivals, None), np.ix_(rivals, rivals)
     np.testing.assert_allclose(future.left(n), after[some], atol=ITERATIVE)

@@ -19,7 +19,7 @@ from predilect import GPPL, CrowdGPPL, GaSPK, Population
 from predilect.data import Comparisons, Vocabulary
 from predilect.decisions.candidates import MOST_ITEMS, all_pairs
 from predilect.decisions.information import bald, expected_best
-from predilect.decisions.queries import STRATEGIES, suggest, suggest_each
+from predilect.decisions.questions import STRATEGIES, suggest, suggest_each
 from predilect.errors import ConvergenceWarning, DataError, DataWarning
 from predilect.inference.gaussian.posterior import GaussianPosterior, Posterior, Utilities
 from predilect.inference.likelihoods.probit import outcome_probabilities

@@ -95,6 +95,21 @@ TIERS = [
 ]
 
 
+@pytest.mark.parametrize("spread", [0.0, 0.01, 1.0])
+def test_long_tiers_are_those_of_comparing_each_leader_with_all_behind(spread):
+    """Tiers of one item to all 500, with a step of 64 from one look to the next."""
+    rng = np.random.default_rng(0)
+    mean, C = spread * rng.standard_normal(500), np.diag(rng.uniform(0.01, 0.3, 500))
+    board = rank_utilities(Utilities.of(mean, C), n_draws=10)
+    tiers, leader = [1], 0
+    for place in range(1, 500):
+        gap, sd = board.mean[leader] - board.mean[place], np.hypot(*np.sqrt(np.diag(C)[board.item[[leader, place]]]))
+        if norm.cdf(gap / sd) > 0.95:
+            leader = place
+        tiers.append(tiers[-1] + (leader == place))
+    np.testing.assert_array_equal(board.tier, tiers)
+
+
 @pytest.mark.parametrize(("mean", "tiers"), TIERS)
 def test_tiers_by_hand(mean, tiers):
     board = rank_items(np.array(mean), 0.5 * np.eye(len(mean)))

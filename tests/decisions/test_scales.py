@@ -45,6 +45,26 @@ def test_elo_points_with_a_base_move_all_scores_alike(model):
     assert pl.DataFrame(model.rank()).select(others).equals(pl.DataFrame(model.rank(scale="elo")).select(others))
 
 
+@pytest.mark.parametrize("text", ["elo:1000:{}", "ELO:1000:{}", "Elo:1e3:{}"])
+def test_base_and_anchor_in_the_name_of_a_scale(model, text):
+    anchor = model.items_.ids[1]
+    said = model.rank(scale=text.format(anchor))
+    assert pl.DataFrame(said).equals(pl.DataFrame(model.rank(scale="elo", base=1000, anchor=anchor)))
+    assert pl.DataFrame(model.rank(scale="logit:2")).equals(pl.DataFrame(model.rank(scale="logit", base=2)))
+
+
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        ({"scale": "elo:1000", "base": 1200}, "base or anchor a second time"), ({"scale": "elo:many"}, "is no number"),
+        ({"scale": "elo:1000:"}, "names no item"), ({"scale": "ello:1000"}, "scale must be one of"),
+    ],
+)  # fmt: skip
+def test_scales_that_are_said_badly_are_refused(model, said, message):
+    with pytest.raises(DataError, match=message):
+        model.rank(**said)
+
+
 def test_an_anchor_has_the_base_and_intervals_are_of_the_distance_to_it(model):
     anchor = model.items_.ids[2]
     board = pl.DataFrame(model.rank(scale="elo", base=1500, anchor=anchor))
@@ -139,9 +159,9 @@ def test_named_pairs(of_people):
     chance = of_people.predict_proba({"left": [a], "right": [b]})[0]
     assert [row["p_left"], row["p_tie"], row["p_right"]] == chance.tolist()
     user = of_people.users_.ids[0]
-    (own,) = pl.DataFrame(of_people.versus([(a, b)], user)).to_dicts()
+    (own,) = pl.DataFrame(of_people.versus(a, b, user)).to_dicts()
     assert own["p_left"] == of_people.predict_proba({"user": [user], "left": [a], "right": [b]})[0, 0]
-    (turned,) = pl.DataFrame(of_people.versus([(b, a)], user)).to_dicts()
+    (turned,) = pl.DataFrame(of_people.versus([(b, a)], user=user)).to_dicts()
     assert own["p_better"] + turned["p_better"] == pytest.approx(1.0)
     with pytest.raises(DataError, match="paired with itself"):
         of_people.versus([(a, a)])
@@ -166,6 +186,11 @@ def test_named_pairs(of_people):
 def test_what_are_no_pairs_are_refused(model, pairs, said):
     with pytest.raises(DataError, match="a list of pairs of two items, such as.*" + said):
         model.versus(pairs)
+
+
+def test_a_person_after_a_list_of_pairs_is_named(model):
+    with pytest.raises(DataError, match="A person is named: user='ann'"):
+        model.versus([("P", "Q")], "ann")
 
 
 def test_ids_that_are_integers_can_be_named_as_text():

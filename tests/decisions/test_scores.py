@@ -10,7 +10,7 @@ from scipy.stats import norm
 
 from predilect import Population
 from predilect.data import Vocabulary
-from predilect.decisions.scores import scores
+from predilect.decisions.scales import scores
 from predilect.errors import DataError
 from predilect.inference.gaussian.posterior import GaussianPosterior
 from predilect.inference.likelihoods.logit import Logit

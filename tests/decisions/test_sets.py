@@ -7,10 +7,10 @@ import itertools
 import numpy as np
 import polars as pl
 import pytest
+from scipy.stats import norm
 
 from predilect import Comparisons, Population, load
-from predilect.decisions.queries import suggest
-from predilect.decisions.sets import _information, choice_chances, suggest_set
+from predilect.decisions.questions import _information, choice_chances, expected_largest, suggest, suggest_set
 from predilect.errors import DataError, DataWarning
 from simulate import comparisons, crowd
 from tolerances import EXACT
@@ -29,6 +29,16 @@ def test_chances_of_a_choice_are_those_of_noisy_utilities():
         np.testing.assert_allclose(chances, np.bincount(row, minlength=4) / 200_000, atol=0.005)
     pair = choice_chances(np.array([[0.7, 0.0]]))
     assert pair[0, 0] == pytest.approx(0.758036, abs=1e-5)  # Φ(.7)
+
+
+def test_the_expected_largest_utility_is_that_of_noisy_utilities():
+    f = np.array([[0.3, -0.5, 1.2, 0.1], [4.0, 0.0, 0.0, -3.0]])
+    felt = f[:, None, :] + np.sqrt(0.5) * np.random.default_rng(0).standard_normal((2, 200_000, 4))
+    np.testing.assert_allclose(expected_largest(f), felt.max(axis=2).mean(axis=1), atol=0.006)
+    d = np.array([-2.0, 0.0, 0.7])  # of two: Clark (1961)
+    np.testing.assert_allclose(
+        expected_largest(np.stack([d, np.zeros(3)], axis=1)), d * norm.cdf(d) + norm.pdf(d), atol=1e-5
+    )
 
 
 @pytest.mark.slow

@@ -51,7 +51,7 @@ def postgres() -> Iterator[str]:
     subprocess.run(
         [*run, programs / "initdb", "-D", data, "-A", "trust", "-U", "postgres", "-E", "UTF8", "-N"], check=True, **kept
     )
-    options = f"-c listen_addresses='' -c unix_socket_directories='{place}' -c shared_buffers=32MB"
+    options = f"-c listen_addresses='' -c unix_socket_directories='{place}' -c shared_buffers=32MB -c fsync=off"
     control = [*run, programs / "pg_ctl", "-D", data, "-l", log, "-w"]
     subprocess.run([*control, "-o", options, "start"], check=True, **kept)
     try:

@@ -57,33 +57,45 @@ def rows_of(answers):
     return alone, Counter(frozenset(one) for one in joint.values())
 
 
-@pytest.mark.parametrize("form", ["csv", "json", "parquet"])
-@pytest.mark.parametrize("criteria", [(), ("Useful", "Cheap, or not=")])
-@pytest.mark.parametrize(
-    ("kind", "ties", "skips"),
-    [("pair", True, True), ("pair", True, False), ("pair", False, False), ("best", False, True),
-     ("best-worst", False, True), ("best-worst", False, False), ("order", False, True)],
+@pytest.fixture(scope="module", params=[(), ("Useful", "Cheap, or not=")], ids=["of one criterion", "of two criteria"])
+def criteria(request):
+    return request.param
+
+
+@pytest.fixture(
+    scope="module",
+    params=[("pair", True, True), ("pair", True, False), ("pair", False, False), ("best", False, True),
+            ("best-worst", False, True), ("best-worst", False, False), ("order", False, True)],
+    ids=str,
 )  # fmt: skip
-def test_an_export_is_read_as_the_model_of_the_poll_has_it(tmp_path, kind, ties, skips, criteria, form):
-    with made(tmp_path, NASTY, **of_kind(kind), criteria=criteria) as poll:
+def exported(request, criteria, tmp_path_factory):
+    """A poll of a kind, with ties or not and skips or not, and its answers as they are exported."""
+    kind, ties, skips = request.param
+    with made(tmp_path_factory.mktemp("poll"), NASTY, **of_kind(kind), criteria=criteria) as poll:
         answered(poll, skips=skips, ties=ties)
-        file = tmp_path / f"answers.{form}"
-        file.write_bytes(written(poll.export("answers"), form))
-        state = poll.log.state
-        for criterion, name in enumerate(poll.settings.boards):
-            reading = {"criterion": name} if criteria else {}
-            read = predilect.read(file, reading=reading)
-            own = comparisons(state, standing(state.changes, criterion))
-            assert rows_of(read) == rows_of(own)
-            assert (read.joint, read.has_ties) == (own.joint, own.has_ties)
-            assert (read.sides is None) == (own.sides is None)
-            left_out = {"not answered": len(PEOPLE)} if skips else {}
-            left_out |= {"of another criterion": len(poll.export("answers")) // 2} if criteria else {}
-            assert read.intake.left_out == left_out
-            assert read.intake.rows_read == len(poll.export("answers"))
-        if criteria:
-            with pytest.raises(DataError, match=r'2 criteria .* Choose it: reading={"criterion": "Cheap, or not="}'):
-                predilect.read(file)
+        yield poll, poll.export("answers"), skips
+
+
+@pytest.mark.parametrize("form", ["csv", "json", "parquet"])
+def test_an_export_is_read_as_the_model_of_the_poll_has_it(exported, criteria, tmp_path, form):
+    poll, table, skips = exported
+    file = tmp_path / f"answers.{form}"
+    file.write_bytes(written(table, form))
+    state = poll.log.state
+    for criterion, name in enumerate(poll.settings.boards):
+        reading = {"criterion": name} if criteria else {}
+        read = predilect.read(file, reading=reading)
+        own = comparisons(state, standing(state.changes, criterion))
+        assert rows_of(read) == rows_of(own)
+        assert (read.joint, read.has_ties) == (own.joint, own.has_ties)
+        assert (read.sides is None) == (own.sides is None)
+        left_out = {"not answered": len(PEOPLE)} if skips else {}
+        left_out |= {"of another criterion": len(table) // 2} if criteria else {}
+        assert read.intake.left_out == left_out
+        assert read.intake.rows_read == len(table)
+    if criteria:
+        with pytest.raises(DataError, match=r'2 criteria .* Choose it: reading={"criterion": "Cheap, or not="}'):
+            predilect.read(file)
 
 
 @pytest.mark.slow
@@ -101,16 +113,15 @@ def test_the_board_of_the_export_is_that_of_the_poll(tmp_path, kind, strategy):
         assert one["n"].to_list() == other["n"].to_list()
 
 
-@pytest.mark.parametrize("order", ["as it is", "backwards", "shuffled"])
-def test_the_columns_may_stand_in_any_order_beside_others(tmp_path, order):
-    for kind in ("pair", "best", "best-worst", "order"):
-        with made(tmp_path, NASTY, **of_kind(kind), name=kind) as poll:
-            answered(poll, skips=True, ties=kind == "pair")
-            table = poll.export("answers").with_columns(group=pl.lit("x"), price=pl.lit(1.0))
-            names = {"as it is": table.columns, "backwards": table.columns[::-1],
-                     "shuffled": random.Random(1).sample(table.columns, len(table.columns))}[order]  # fmt: skip
-            own = comparisons(poll.log.state, standing(poll.log.state.changes, 0))
-            assert rows_of(predilect.Comparisons.from_frame(table.select(names))) == rows_of(own)
+@pytest.mark.parametrize("kind", ["pair", "best", "best-worst", "order"])
+def test_the_columns_may_stand_in_any_order_beside_others(tmp_path, kind):
+    with made(tmp_path, NASTY, **of_kind(kind)) as poll:
+        answered(poll, skips=True, ties=kind == "pair")
+        table = poll.export("answers").with_columns(group=pl.lit("x"), price=pl.lit(1.0))
+        own = comparisons(poll.log.state, standing(poll.log.state.changes, 0))
+    names = table.columns
+    for order in (names, names[::-1], random.Random(1).sample(names, len(names))):
+        assert rows_of(predilect.Comparisons.from_frame(table.select(order))) == rows_of(own)
 
 
 def test_whoever_says_something_else_of_the_columns_has_them_read_so(tmp_path):

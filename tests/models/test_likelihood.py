@@ -15,9 +15,10 @@ from scipy.stats import norm
 
 from predilect import GPPL, Population
 from predilect.errors import DataError
+from predilect.inference.gaussian.design import Sites
 from predilect.inference.likelihoods.logit import Logit
 from predilect.inference.likelihoods.registry import LIKELIHOODS
-from predilect.inference.people.update import settled
+from predilect.inference.people.expectation import SITE_TOLERANCE, converge
 from predilect.models.registry import load
 from tolerances import CONVERGED, EXACT, ITERATIVE
 
@@ -184,8 +185,8 @@ def test_one_answer_gives_the_moments_of_the_posterior(fitted):
     moments = [quad(lambda t, k=k: t**k * norm.pdf(t, m, np.sqrt(v)) * expit(-t), -30, 30)[0] for k in range(3)]
     mean, square = moments[1] / moments[0], moments[2] / moments[0]
     person = posterior.answers_of(model._added_users["zoe"])
-    precision = 1.0 / v + person.precision[0]
-    found = (m / v + person.linear[0]) / precision
+    precision = 1.0 / v + person.rows.precision[0]
+    found = (m / v + person.rows.linear[0]) / precision
     np.testing.assert_allclose([found, 1.0 / precision], [mean, square - mean**2], rtol=1e-7)
 
 
@@ -207,10 +208,10 @@ def test_updates_are_a_refit_with_the_population_held(fitted):
         apart.update(user="zoe", left=columns["left"][k], right=columns["right"][k], outcome=y)
     posterior = apart.posterior_
     person = posterior.answers_of(apart._added_users["zoe"])
-    flat = person._replace(precision=np.zeros(3), linear=np.zeros(3))
-    again, change = settled(flat, posterior.law, 0.0, largest_state=600, likelihood=Logit)
-    assert change < EXACT
-    np.testing.assert_allclose(again.precision, person.precision, atol=CONVERGED)
+    people, _ = posterior.side_by_side([person])
+    sites = Sites.flat(3)
+    assert converge(people, sites, posterior.law, 0.0, tolerance=SITE_TOLERANCE).largest_change < EXACT
+    np.testing.assert_allclose(sites.precision, person.rows.precision, atol=CONVERGED)
     for one, other in zip(item_margins(together, "zoe"), item_margins(apart, "zoe"), strict=True):
         np.testing.assert_allclose(one, other, atol=CONVERGED)
     apart.forget(columns, outcome)._consolidate()

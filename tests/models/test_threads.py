@@ -135,7 +135,7 @@ CASES = [
 @pytest.mark.slow
 @pytest.mark.parametrize(("kind", "n", "n_reads"), CASES)
 def test_changes_of_many_threads_are_those_of_one_after_the_other(kind, n, n_reads, tmp_path, monkeypatch, restless):
-    monkeypatch.setattr("predilect.models.population.updates._MOST_BESIDE", 5)  # so that the layout changes often
+    monkeypatch.setattr("predilect.models.population.updating._MOST_BESIDE", 5)  # so that the layout changes often
     model, serial = fitted(kind), fitted(kind)
     run(model, n, n_reads, tmp_path)
     for thread in range(N_THREADS):
@@ -218,7 +218,7 @@ def test_copies_of_a_model_do_not_wait_for_each_other():
     model = fitted("items")
     copies = [copy.deepcopy(model), pickle.loads(pickle.dumps(model)), clone(model).fit(columns(AT_FIT))]
     done = []
-    with model._turn:
+    with model._lock:
         for other in copies:
             thread = threading.Thread(target=lambda other=other: done.append(other.update(**one(LATER[0]))))
             thread.start()

@@ -42,6 +42,16 @@ def test_parts_together_are_the_answers_of_the_file(tmp_path, form):
     assert len(list(parts.check())) == 4
 
 
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_parts_hold_what_was_used_of_the_file_whatever_it_is_called(tmp_path, form):
+    frame = votes().with_columns(pl.lit("a long text").alias("prompt")).rename({"winner": "answer"})
+    file = tmp_path / f"votes.{form}"
+    frame.write_parquet(file) if form == "parquet" else frame.write_csv(file)
+    parts = partition(file, tmp_path / "parts", n_parts=3)
+    assert whole(parts) == predilect.read(file)
+    assert parts.intake.ignored_columns == ("prompt",)
+
+
 def test_parts_without_anybody_are_parts(tmp_path):
     table = pl.DataFrame({"user": ["ann", "bob"] * 3, "left": ["x"] * 6, "right": ["y"] * 6, "winner": ["x", "y"] * 3})
     table.write_csv(tmp_path / "two.csv")

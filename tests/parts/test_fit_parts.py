@@ -132,10 +132,10 @@ CARRIED = {
 
 @pytest.mark.parametrize("carried", CARRIED)
 def test_parts_may_hold_nobody_and_not_all_that_there_is(tmp_path, carried):
-    """Two people in seven parts, one of whom alone says "much"."""
+    """Two people in four parts, one of whom alone says "much"."""
     more, columns, reading = CARRIED[carried]
     frame = votes(n_people=2, per_person=20)
-    parts = in_parts(tmp_path, frame.with_columns(**more), n_parts=7, columns=columns, reading=reading)
+    parts = in_parts(tmp_path, frame.with_columns(**more), n_parts=4, columns=columns, reading=reading)
     assert 0 in {record.n_users for record in parts.records}
     settings = GIVEN | {"clickers": 0.2, "tol": 1e-12}
     one = predilect.Population(n_jobs=1, **settings).fit(
@@ -287,14 +287,31 @@ class Cut(Exception):
     """A fit that ends somewhere."""
 
 
-@pytest.mark.parametrize("after", [1, 4])
-def test_a_fit_that_was_stopped_goes_on_with_the_same_bits(crowd, model, tmp_path, after):
+def stopped(crowd, work, after):
+    """Leave in ``work`` what a fit had done after so many passes."""
+
     def stop(stage, done):
         if stage == "fitting" and done > after:
             raise Cut
 
     with pytest.raises(Cut):
-        predilect.Population(n_jobs=1, **GIVEN).fit_parts(crowd, work=tmp_path / "work", watch=stop)
+        predilect.Population(n_jobs=1, **GIVEN).fit_parts(crowd, work=work, watch=stop)
+
+
+@pytest.fixture(scope="module")
+def after_four(crowd, tmp_path_factory):
+    """The folder of a fit that was stopped; not to be changed."""
+    work = tmp_path_factory.mktemp("stopped") / "work"
+    stopped(crowd, work, 4)
+    return work
+
+
+@pytest.mark.parametrize("after", [1, 4])
+def test_a_fit_that_was_stopped_goes_on_with_the_same_bits(crowd, model, after_four, tmp_path, after):
+    if after == 4:
+        shutil.copytree(after_four, tmp_path / "work")
+    else:
+        stopped(crowd, tmp_path / "work", after)
     again = fitted(crowd, tmp_path / "work", **GIVEN)
     assert again.population.report_["parts"]["passes_known"] > after - 1
     assert again.population.report_["parts"]["lost"] == 0
@@ -305,13 +322,8 @@ def test_a_fit_that_was_stopped_goes_on_with_the_same_bits(crowd, model, tmp_pat
     ("what", "size"),
     [("passes/*.npz", 0.5), ("part-*/laid-out.json", 0), ("part-*/weight.npy", 0.5), ("part-*/state-*.npy", 0)],
 )
-def test_what_cannot_be_read_of_the_cache_counts_as_absent(crowd, model, tmp_path, what, size):
-    def stop(stage, done):
-        if stage == "fitting" and done > 4:
-            raise Cut
-
-    with pytest.raises(Cut):
-        predilect.Population(n_jobs=1, **GIVEN).fit_parts(crowd, work=tmp_path / "work", watch=stop)
+def test_what_cannot_be_read_of_the_cache_counts_as_absent(crowd, model, after_four, tmp_path, what, size):
+    shutil.copytree(after_four, tmp_path / "work")
     files = list((tmp_path / "work").glob(f"*/{what}"))
     assert files
     for file in files:
@@ -504,20 +516,31 @@ def kill(actor): pass
 """
 
 
-@pytest.mark.parametrize("dies", [True, False])
-def test_a_fit_that_ray_ends_says_what_to_do(crowd, tmp_path, dies):
+@pytest.fixture
+def ray(tmp_path):
     (tmp_path / "ray.py").write_text(_RAY)
+
+
+def test_a_fit_by_ray_is_the_same_and_says_nothing_of_an_end(crowd, model, ray, tmp_path, monkeypatch, capfd):
+    monkeypatch.setitem(sys.modules, "ray", None)  # what is there is put back
+    monkeypatch.delitem(sys.modules, "ray")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert bits(fitted(crowd, tmp_path / "work", "ray", **GIVEN)) == bits(model)
+    assert capfd.readouterr().err == ""
+
+
+def test_a_fit_that_ray_ends_says_what_to_do(crowd, ray, tmp_path):
     code = (
         "import sys, predilect\npredilect.Population(n_jobs=1, **eval(sys.argv[1])).fit_parts(sys.argv[2], pool='ray')"
     )
     path = os.pathsep.join([str(tmp_path), str(Path(predilect.__file__).parents[1])])
     ran = subprocess.run(
         [sys.executable, "-c", code, repr(GIVEN), str(crowd.path)], capture_output=True, text=True, check=False,
-        cwd=tmp_path, env=os.environ | {"PYTHONPATH": path} | ({"DIES": "1"} if dies else {}),
+        cwd=tmp_path, env=os.environ | {"PYTHONPATH": path, "DIES": "1"},
     )  # fmt: skip
-    assert ran.returncode == dies, ran.stderr
+    assert ran.returncode == 1, ran.stderr
     said = "Ray's own processes on this machine have died, and the fit with them. What was done so far is kept"
-    assert (said in ran.stderr) is dies
+    assert said in ran.stderr
 
 
 def test_a_saved_model_reads_the_part_of_a_person(crowd, model, tmp_path):

@@ -73,20 +73,21 @@ def person_ep(
     outcome: np.ndarray,
     *,
     weight: np.ndarray | None = None,
-    sway: np.ndarray | None = None,
+    slope_columns: np.ndarray | None = None,
     delta: float = 0.0,
     n_sweeps: int = 2000,
     tolerance: float = 1e-14,
 ) -> Person:
     """Sequential EP in pair space until nothing moves; raises if it does not come to rest.
 
-    Covariates ``sway`` (n, n_effects) are the last columns of X, and their effects the last utilities in Σ and m.
+    Covariates ``slope_columns`` (n, n_effects) are the last columns of X, and their effects the last utilities in Σ
+    and m.
     """
     n = len(left)
     w = np.ones(n) if weight is None else np.asarray(weight, dtype=float)
     X = design(left, right, len(m))
-    if sway is not None:
-        X[:, len(m) - sway.shape[1] :] = sway
+    if slope_columns is not None:
+        X[:, len(m) - slope_columns.shape[1] :] = slope_columns
     G, z_bar = X @ Sigma @ X.T, X @ m
     lam, eta = np.zeros(n), np.zeros(n)
 

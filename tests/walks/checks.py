@@ -7,6 +7,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -44,11 +45,17 @@ def plain_of(hyperparameters: Any) -> dict[str, Any]:
     return {name: float(one) if isinstance(one, int | float) else one for name, one in asdict(hyperparameters).items()}
 
 
+def attribute_of(model: Any, name: str) -> Any:
+    """What stands under a name, such as "rank" or "worth.parts"; None where the model has no such thing."""
+    return reduce(lambda one, part: getattr(one, part, None), name.split("."), model)
+
+
 def table_or_refusal(model: Any, name: str) -> Any:
     """A table that a model has, as plain columns; or why not."""
-    if not hasattr(model, name):
+    call = attribute_of(model, name)
+    if call is None:
         return None
-    found = asking(getattr(model, name))
+    found = asking(call)
     return found if isinstance(found, Refused) else columns_of(found)
 
 
@@ -141,7 +148,7 @@ def check_versus(model: Any, user: Any, board: dict[Any, dict[str, Any]], covari
     """Each two items against each other, and the board."""
     whose, items = user or "the crowd", list(model.items_.ids)
     pairs = list(itertools.permutations(items, 2))
-    told = columns_of(model.versus(pairs, user))
+    told = columns_of(model.versus(pairs, user=user))
     frame = {"left": told["left"], "right": told["right"]} | ({} if user is None else {"user": [user] * len(pairs)})
     there = model.predict_proba(frame)
     back = model.predict_proba(frame | {"left": told["right"], "right": told["left"]})
@@ -332,7 +339,7 @@ def verbs(items: Sequence[Any] = ("tea", "milk"), user: Any = "ann") -> dict[str
         "rank": {"user": None, "scale": "probit", "base": None, "anchor": None},
         "utilities": {"user": user, "ranks": False},
         "utility_distribution": {"user": user},
-        "versus": {"pairs": [tuple(pair)], "user": user, "scale": "probit"},
+        "versus": {"pairs": [tuple(pair)], "other": None, "user": user, "scale": "probit"},
         "suggest": {"user": user, "n": 1, "target": "person", "k": 1, "candidates": None, "strategy": "bald",
                     "exclude": None, "retired": (), "difficulty": None, "random_state": 0},
         "suggest_set": {"user": user, "size": 2, "candidates": None, "k": 1, "exclude": None},
@@ -345,10 +352,11 @@ def verbs(items: Sequence[Any] = ("tea", "milk"), user: Any = "ann") -> dict[str
         "scores": {"size": 2, "anchor": None, "user": None},
         "top": {"k": 2},
         "compress": {"keep": 1, "loss": "regret", "criterion": "auto", "budget": None},
-        "importances": {"of": "population"},
-        "willingness_to_pay": {"price": "price", "user": None},
-        "contrasts": {"attribute": "kind", "user": None},
-        "simulate": {"scenarios": pair, "rule": "share", "of": "population"},
+        "worth.importances": {"of": "population"},
+        "worth.willingness_to_pay": {"price": "price", "user": None},
+        "worth.contrasts": {"attribute": "kind", "user": None},
+        "worth.surplus": {"scenarios": {"one": pair, "other": pair[::-1]}, "price": "price", "of": "population"},
+        "worth.simulate": {"scenarios": pair, "rule": "share", "of": "population"},
         "update": {"user": user, "left": pair[0], "right": pair[-1], "winner": pair[0], "weight": 1.0},
         "forget": {"user": user, "left": pair[0], "right": pair[-1], "winner": pair[0], "weight": 1.0},
         "predict_proba": {"X": {"left": pair[:1], "right": pair[1:2]}, "items": None, "people": None},

@@ -27,6 +27,7 @@ from predilect.parts import partition
 from tolerances import EXACT, ITERATIVE
 from walks.checks import (
     answers_in,
+    attribute_of,
     check_board,
     check_folder,
     check_people,
@@ -299,7 +300,7 @@ class ModelWalk(RuleBasedStateMachine):
         for told in (lambda one: one.describe(), repr, lambda one: one.report_ | {"timing": None},
                      lambda one: one.n_answers_, lambda one: columns_of(one.rank())):  # fmt: skip
             assert equal(told(self.model), told(again)), (told(self.model), told(again))
-        for name in ("people", "covariates", "part_worths"):
+        for name in ("people", "covariates", "worth.parts"):
             one, other = (table_or_refusal(model, name) for model in (self.model, again))
             assert equal(one, other), (name, one, other)
         if go_on:
@@ -484,17 +485,22 @@ class ModelWalk(RuleBasedStateMachine):
         self.model.save(place)
         assert equal(predilect.load(place).verdict(**how).to_dict(), found.to_dict())
 
-    @precondition(lambda self: self.model is not None and hasattr(self.model, "part_worths") and self.model.attributes_)
+    @precondition(
+        lambda self: (
+            self.model is not None and hasattr(getattr(self.model, "worth", None), "parts") and self.model.attributes_
+        )
+    )
     @rule(of=st.sampled_from(("population", "respondents")), first=st.booleans())
     def worth(self, of: str, first: bool) -> None:
         """What attributes are worth: intervals contain their means, shares add up to one."""
-        model = self.model
+        worth = self.model.worth
         tables = {
-            "part_worths": model.part_worths, "coefficients": model.coefficients,
-            "importances": lambda: model.importances(of),
-            "willingness_to_pay": lambda: model.willingness_to_pay("price"),
-            "contrasts": lambda: model.contrasts("kind"),
-            "simulate": lambda: model.simulate(list(self.known_items), "first_choice" if first else "share", of=of),
+            "part_worths": worth.parts, "coefficients": worth.coefficients,
+            "importances": lambda: worth.importances(of),
+            "willingness_to_pay": lambda: worth.willingness_to_pay("price"),
+            "contrasts": lambda: worth.contrasts("kind"),
+            "surplus": lambda: worth.surplus({"same": self.known_items, "too": self.known_items[::-1]}, "price", of=of),
+            "simulate": lambda: worth.simulate(list(self.known_items), "first_choice" if first else "share", of=of),
         }  # fmt: skip
         for name, call in tables.items():
             found = asking(call)
@@ -507,6 +513,8 @@ class ModelWalk(RuleBasedStateMachine):
                 for m, low, high in zip(table[value], table["lower"], table["upper"], strict=True):
                     if None not in (m, low, high):
                         assert low - ITERATIVE <= m <= high + ITERATIVE, f"{name}: {m} is not in ({low}, {high})"
+            if name == "surplus":
+                assert np.abs(table["surplus"]).max() < ITERATIVE, table
             if name == "simulate":
                 assert abs(sum(table["share"]) - 1.0) < ITERATIVE, table
             if name == "importances":
@@ -583,7 +591,7 @@ class ModelWalk(RuleBasedStateMachine):
     def nonsense(self, what: tuple[str, str], value: Any) -> None:
         """A wrong value in place of any argument of any verb is refused in words, or means something."""
         verb, argument = what
-        call = getattr(self.model, verb, None)
+        call = attribute_of(self.model, verb)
         if call is None:
             return
         arguments = verbs(self.known_items, self.everybody[0])[verb] | {argument: value}

@@ -11,7 +11,7 @@ from walks.folder import FolderWalk
 from walks.texts import advised, wrong_in
 
 QUICK = settings(
-    max_examples=4, stateful_step_count=4, derandomize=True, deadline=None, database=None, report_multiple_bugs=False,
+    max_examples=2, stateful_step_count=4, derandomize=True, deadline=None, database=None, report_multiple_bugs=False,
     phases=[Phase.generate, Phase.shrink], suppress_health_check=list(HealthCheck),
 )  # fmt: skip
 

@@ -25,7 +25,7 @@ class Quick(ModelWalk):
 
 
 class TestShortWalks(Quick.TestCase):
-    settings = settings(max_examples=10, stateful_step_count=6, **FIXED)
+    settings = settings(max_examples=5, stateful_step_count=6, **FIXED)
 
 
 @pytest.mark.slow

@@ -26,7 +26,7 @@ def walk(machine: type[PollWalk], n: int, n_steps: int) -> None:
 
 
 def test_a_poll_keeps_its_word_whatever_is_done():
-    walk(PollWalk, 8, 20)
+    walk(PollWalk, 4, 20)
 
 
 @pytest.mark.slow

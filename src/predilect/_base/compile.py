@@ -171,20 +171,16 @@ def _fields(kinds: Any) -> list[Any]:
 class _Cache(_NumbaCache):  # type: ignore[misc]
     """Numba's cache, in which a file that is damaged, or cannot be written, counts as missing.
 
-    So does one of an earlier source, be it of a function that is called from another file: an update of the package
-    leaves the files of the cache behind.
+    So does one of other code, be it of a function that is called from another file: an update of the package leaves the
+    files of the cache behind. Numba asks when the source was written, so that a fresh checkout would compile all anew.
     """
 
     _impl_class = _Place
 
     def __init__(self, dispatcher: Any) -> None:
         super().__init__(dispatcher.py_func)
-        source = self._impl.locator.get_source_stamp()
-
-        def stamp() -> Any:  # when all that is called has been defined
-            return source, _digest(dispatcher)
-
-        self._cache_file = _CacheFiles(Path(self.cache_path), self._impl.filename_base, stamp)
+        # The digest is made when all that is called has been defined.
+        self._cache_file = _CacheFiles(Path(self.cache_path), self._impl.filename_base, lambda: _digest(dispatcher))
 
     def _index_key(self, sig: Any, codegen: Any) -> Any:
         return *super()._index_key(sig, codegen), _fields(sig)
@@ -222,7 +218,7 @@ class _CacheFiles:
             raise
 
     def load(self, key: Any) -> Any:
-        """What was saved with the key, or None; an older source counts as none."""
+        """What was saved with the key, or None; what was made of other code counts as none."""
         try:
             content = self._path(key).read_bytes()
         except FileNotFoundError:

@@ -1,8 +1,9 @@
-"""What an estimator has by the conventions of scikit-learn, which need not be there: parameters, copies, tags."""
+"""What an estimator has by scikit-learn's conventions, which need not be there (parameters, copies, tags); a lock."""
 
 from __future__ import annotations
 
 import copy
+import threading
 from inspect import Parameter, signature
 from typing import Any, Self
 
@@ -10,6 +11,22 @@ from predilect._base.text import did_you_mean, shortened
 from predilect.errors import DataError, NotFittedError
 
 _LONGEST_REPR = 700
+
+
+class Lock:
+    """A lock for those who change a model; what is pickled or copied deep gets another one."""
+
+    def __init__(self) -> None:
+        self._held = threading.RLock()
+
+    def __enter__(self) -> None:
+        self._held.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self._held.release()
+
+    def __reduce__(self) -> tuple[type[Lock], tuple[()]]:
+        return Lock, ()
 
 
 class Parameters:

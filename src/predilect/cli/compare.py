@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from predilect.cli.options import Force, OutFile, ScaleOption, scale_said
+from predilect.cli.options import Force, OutFile, ScaleOption
 from predilect.cli.session import session
 
 
@@ -28,13 +28,14 @@ def compare(
     """
     with session(ctx.obj) as talk:
         from predilect.cli.folder import Results
+        from predilect.decisions.scales import scale_of
         from predilect.show.report.changes import ASSUMPTION, changes_between
         from predilect.show.report.output import OutputFile
         from predilect.show.report.tables import write_csv
 
         target = None if out is None else OutputFile(out, force, what="the changes need", reads=[old, new])
         before, after = Results.of(old).model, Results.of(new).model
-        changes = changes_between(after, before, scale_said(scale, after._likelihood.name), str(old))
+        changes = changes_between(after, before, scale_of(scale, after._likelihood.name), str(old))
         columns = ("item", "old", "new", "difference", "lower", "upper", "more_than_chance", "old_rank", "new_rank")
         if target is not None:
             target.write(lambda path: write_csv(changes.table, path))

@@ -108,7 +108,7 @@ class Choice:
         if outcome == "unknown":
             why = "although it could not be judged" if name == "personal" else "the only one there is for these answers"
             return f"Returned: the {name} model, {why}."
-        if self.verdict.only_care and name == "personal":
+        if self.verdict.only_consistency and name == "personal":
             return (
                 "Returned: the personal model, which knows how consistently each person answers; personal rankings "
                 "differ from the crowd's by little."

@@ -157,21 +157,6 @@ def _map_of(text: str) -> tuple[Path, str | None]:
     return (Path(text), None) if not colon or not column or Path(text).exists() else (Path(name), column)
 
 
-def scale_said(text: str, likelihood: str) -> Any:
-    """The scale of "NAME:BASE:ITEM"; DataError for another form."""
-    from predilect.decisions.scales import scale_of
-
-    name, _, rest = text.partition(":")
-    base, colon, anchor = rest.partition(":")
-    try:
-        number = float(base) if base else None
-    except ValueError:
-        raise DataError(f'--scale takes NAME:BASE:ITEM, such as elo:1000:gpt-4; "{base}" is no number') from None
-    if colon and not anchor:
-        raise DataError(f'--scale takes NAME:BASE:ITEM, such as elo:1000:gpt-4; "{text}" names no item')
-    return scale_of(name, likelihood, number, anchor or None)
-
-
 _BARE_POINT = re.compile(r"(?<![\w.])\.(?=\d)")  # of a number that begins with it, which JSON has not
 
 

@@ -81,7 +81,7 @@ def predict(
 
 
 def _roles(names: list[str], columns: list[str]) -> dict[str, str]:
-    from predilect.data.read.columns import guess_columns
+    from predilect.data.read.columns import pair_roles
     from predilect.data.read.options import from_command
     from predilect.errors import DataError
 
@@ -89,10 +89,7 @@ def _roles(names: list[str], columns: list[str]) -> dict[str, str]:
     other = [key for key in said if key not in ("user", "left", "right")]
     if other:
         raise DataError(f"of pairs to predict -c names the roles who, left and right, and no other ({other[0]})")
-    return guess_columns(
-        names, user=said.get("user"), left=said.get("left"), right=said.get("right"), weight=False, task=False,
-        need_winner=False,
-    )  # fmt: skip
+    return pair_roles(names, user=said.get("user"), left=said.get("left"), right=said.get("right"))
 
 
 def _asked(model: Any, table: pl.DataFrame, roles: dict[str, str]) -> pl.DataFrame:

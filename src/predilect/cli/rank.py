@@ -231,7 +231,7 @@ def _say(
 
     scale = overall.model._own_scale
     if talk.kind == "table" and _of_profiles(overall):
-        say_coefficients(talk, overall.model, overall.model.coefficients())
+        say_coefficients(talk, overall.model, overall.model.worth.coefficients())
         if out is not None:
             talk.say(f"predilect show {as_typed(out)} has the board of the {len(overall.board)} alternatives.")
     elif talk.kind == "table":

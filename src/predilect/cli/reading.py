@@ -24,8 +24,7 @@ from predilect.data.intake import counted
 from predilect.data.read.columns import no_column
 from predilect.data.read.names import CRITERION, TASK, guess_one, is_called
 from predilect.data.read.options import ReadOptions, from_command, option
-from predilect.data.read.readers import UNPACK_LIMIT, as_the_whole, read_file, read_table
-from predilect.data.read.recognise import used_columns
+from predilect.data.read.readers import UNPACK_LIMIT, as_the_whole, open_table, read_file, read_table
 from predilect.errors import DataError
 from predilect.models.reading import warn_of_items_without_features
 from predilect.parts.manifest import free_memory
@@ -116,16 +115,12 @@ class Source:
         if by is not None and is_called(by, CRITERION):
             options["criterion"] = False  # each has a board
 
-        def wanted(names: list[str]) -> list[str]:
-            for name in more:
-                if name not in names:
-                    raise no_column(name, f"with {'--by' if by else '--segment'}", names)
-            return [*used_columns(names, options), *more]
-
-        names, frame = read_table(self.path, wanted, table=options.get("table"), unpack_limit=limit)
-        whole = Comparisons.read_with(frame, options)
-        used = {*whole.intake.columns.values(), *more}
-        unused = tuple(name for name in names if name not in used)
+        table = open_table(self.path, options.get("table"), limit)
+        for name in more:
+            if name not in table.columns:
+                raise no_column(name, f"with {'--by' if by else '--segment'}", table.columns)
+        whole = Comparisons.read_with(table, options)
+        unused = tuple(name for name in whole.intake.ignored_columns if name not in more)
         whole = replace(whole, intake=replace(whole.intake, ignored_columns=unused))
         if by is None:
             user = whole.intake.columns.get("user")
@@ -134,13 +129,14 @@ class Source:
                     f"--segment needs a column that says who answered. Name it ({option('user', 'NAME')}), or give "
                     "each value a fit of its own (--by COLUMN)"
                 )
-            return ReadAnswers(whole, people=PersonFeatures.from_frame(frame, user, segments=more))
-        value = _segment_values(frame, by)
+            people = {name: table[name] for name in (user, *more)}
+            return ReadAnswers(whole, people=PersonFeatures.from_frame(people, user, segments=more))
+        value = _segment_values(table[by], by)
         options = as_the_whole(options, whole)
         parts: dict[str, Comparisons | str] = {}
         for segment in value.drop_nulls().unique().sort().to_list():
             try:
-                parts[segment] = Comparisons.read_with(frame.filter((value == segment).fill_null(False)), options)
+                parts[segment] = Comparisons.read_with(table.filter((value == segment).fill_null(False)), options)
             except DataError as error:
                 parts[segment] = str(error)
         return ReadAnswers(whole, parts, value.null_count())
@@ -210,8 +206,8 @@ def say_findings(talk: Talk, findings: Sequence[Finding]) -> None:
             talk.detail(f"Note: {finding.with_names}")
 
 
-def _segment_values(frame: pl.DataFrame, by: str) -> pl.Series:
-    value = as_text(frame[by])
+def _segment_values(column: pl.Series, by: str) -> pl.Series:
+    value = as_text(column)
     n_segments = value.drop_nulls().n_unique()
     if n_segments == 0:
         raise DataError(f'column "{by}" (given with --by) holds no value at all')

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from predilect.cli.options import Folder, Force, ScaleOption, scale_said
+from predilect.cli.options import Folder, Force, ScaleOption
 from predilect.cli.session import session
 
 
@@ -41,6 +41,7 @@ def report(
     """
     with session(ctx.obj) as talk:
         from predilect.cli.folder import Results
+        from predilect.decisions.scales import scale_of
         from predilect.show.report.changes import changes_between
         from predilect.show.report.notebook import refuse_other_form, written
         from predilect.show.report.output import OutputFile
@@ -51,7 +52,7 @@ def report(
         results = Results.of(folder).with_people(talk)
         model, document = results.model, results.document
         old = None if compare is None else Results.of(compare).model
-        unit = scale_said(scale, model._likelihood.name)
+        unit = scale_of(scale, model._likelihood.name)
         with talk.progress("Writing"):
             told = contents_of(
                 model, scale=unit, title=title, warnings=document.get("warnings", ()),

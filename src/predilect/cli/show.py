@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from predilect._base.text import did_you_mean
-from predilect.cli.options import Folder, ScaleOption, UserOption, items_in, numbers_in, scale_said
+from predilect.cli.options import Folder, ScaleOption, UserOption, items_in, numbers_in
 from predilect.cli.session import Talk, session
 from predilect.errors import DataError
 
@@ -72,9 +72,10 @@ def show(
         if user is not None and segment is not None:
             raise DataError("--user and --segment are different boards. Ask for one at a time")
         from predilect.cli.folder import Results
+        from predilect.decisions.scales import scale_of
 
         fitted = Results.of(folder).knowing(user)
-        unit = scale_said(scale, fitted._likelihood.name)
+        unit = scale_of(scale, fitted._likelihood.name)
         if accept or indifference is not None or pay_with is not None:
             _trade_offs(talk, fitted, str(folder), accept, indifference, pay_with, user)
         elif items:
@@ -144,7 +145,7 @@ def _versus(talk: Talk, fitted: Any, items: list[str], user: str | None, unit: A
         raise DataError("give two or more different items, such as: predilect show DIR tea milk")
     if len(items) > _MOST_ITEMS:
         raise DataError(f"give at most {_MOST_ITEMS} items; predilect show DIR --format csv has all scores")
-    table = pl.DataFrame(fitted.versus(list(combinations(items, 2)), user, scale=unit))
+    table = pl.DataFrame(fitted.versus(list(combinations(items, 2)), user=user, scale=unit))
     lines = [Text(one_line(sentence_of_pair(row, unit.of_differences))) for row in table.iter_rows(named=True)]
     if talk.kind == "table":
         for line in lines:

@@ -58,8 +58,13 @@ LineOption = Annotated[
     ),
 ]
 PriceOption = Annotated[
-    str | None, typer.Option("--price", metavar="NAME", help="The attribute that is the price, for --line.")
-]
+    str | None,
+    typer.Option(
+        "--price", metavar="NAME",
+        help="The attribute that is the price: for --line; alone: how much more a choice from each scenario is worth "
+        "than one from the first.",
+    ),
+]  # fmt: skip
 CostOption = Annotated[
     str | None,
     typer.Option(
@@ -111,7 +116,7 @@ def simulate(
 
     Prints scenario, item, share, its 95 % interval and of whom it is; with --vary also the value, as price; with
     --maximise what each value, or line, brings for each person who chooses, and the probability that it brings the
-    most.
+    most; with --price alone what a choice from each scenario is worth more than one from the first (consumer surplus).
 
     Example: predilect simulate results scenarios.csv --vary ours.price=1,2,3
     """
@@ -126,7 +131,7 @@ def simulate(
         results = Results.of(folder).with_people(talk)
         fitted = results.model
         name = fitted.report_["model"]
-        if not hasattr(fitted, "simulate"):
+        if not hasattr(fitted, "worth"):
             raise DataError(
                 f"{folder} holds a {name} model, which has no shares. Rank with --model population, gaspk, "
                 "mixed-logit, logit or latent-class"
@@ -140,10 +145,10 @@ def simulate(
         results.refuse_unusable(force)
         if fitted._not_usable:
             talk.say(f"Not usable: {fitted._not_usable}.")
-        if (vary, line, elasticities) != (None, None, None) and not hasattr(fitted, "price_curve"):
+        if (vary, line, elasticities, price) != (None, None, None, None) and not hasattr(fitted.worth, "price_curve"):
             raise DataError(
-                f"{folder} holds a {name} model, which has shares alone: --vary, --line and "
-                "--elasticities need coefficients. Rank with --model population, mixed-logit or logit"
+                f"{folder} holds a {name} model, which has shares alone: --vary, --line, "
+                "--elasticities and --price need coefficients. Rank with --model population, mixed-logit or logit"
             )
         given = read_table(scenarios)[1]
         offered, items = _offered(fitted, given)
@@ -151,15 +156,18 @@ def simulate(
         what, heads = "Shares", {"share": "Share"}
         if elasticities is not None:
             what, heads = "Elasticities", {"elasticity": "Elasticity"}
-            table = _each(offered, lambda _, ids: fitted.elasticities(ids, elasticities, **rest))
+            table = _each(offered, lambda _, ids: fitted.worth.elasticities(ids, elasticities, **rest))
         elif maximise is not None:
             what, heads = "Amounts", {"brings": "Brings", "p_best": "P(best)"}
             table = _best(fitted, offered, given, maximise.value, vary, line, price, cost, rest)
+        elif price is not None:
+            what, heads = f"Amounts of {price}", {"surplus": "Surplus"}
+            table = fitted.worth.surplus(offered, price, **rest)
         elif vary is not None:
             offered, *curve = _varied(fitted, offered, vary)
-            table = _each(offered, lambda _, ids: fitted.price_curve(ids, *curve, rule.name, **rest))
+            table = _each(offered, lambda _, ids: fitted.worth.price_curve(ids, *curve, rule.name, **rest))
         else:
-            table = fitted.simulate(offered, rule.name, **rest)
+            table = fitted.worth.simulate(offered, rule.name, **rest)
         if talk.kind == "table":
             talk.show(with_intervals(table, heads, as_percent="share" in heads))
             for row in table.filter("is_best").iter_rows(named=True) if "is_best" in table.columns else ():
@@ -267,10 +275,10 @@ def _refuse(
         raise DataError("--maximise is about the values of --vary ITEM.ATTRIBUTE=1,2,3, or --line N. Give one of them")
     if line is not None and maximise is None:
         raise DataError("--line asks which line brings the most: say of what, --maximise share, revenue or margin")
-    if rule is not RuleName.share and (maximise is not None or elasticities is not None):
-        raise DataError("--maximise and --elasticities are about choices by probabilities: leave --rule out")
-    if price is not None and line is None:
-        raise DataError("--price is for --line; --vary names the attribute itself")
+    if rule is not RuleName.share and (maximise, elasticities, price) != (None, None, None):
+        raise DataError("--maximise, --elasticities and --price are about choices by probabilities: leave --rule out")
+    if price is not None and (vary, elasticities) != (None, None):
+        raise DataError("--price is for --line, or alone; --vary and --elasticities name the attribute themselves")
     if cost is not None and maximise is not AimName.margin:
         raise DataError("--cost is for --maximise margin")
 
@@ -288,7 +296,7 @@ def _best(
     amount = 0.0 if cost is None or column is not None else _amount(cost, line is not None)
     if vary is not None:
         offered, *curve = _varied(fitted, offered, vary)
-        return _each(offered, lambda _, ids: fitted.best_price(ids, *curve, maximise, cost=amount, **rest))
+        return _each(offered, lambda _, ids: fitted.worth.best_price(ids, *curve, maximise, cost=amount, **rest))
     names, ids = _sets_of(given)
     if "ours" not in given.columns:
         raise DataError(
@@ -307,7 +315,7 @@ def _best(
             )
         paid = amount if column is None else dict(zip(mine, _amounts(given[column].gather(rows)), strict=True))
         others = [one for one in offer if one not in mine]
-        found: pl.DataFrame = fitted.best_line(mine, others, line, maximise, price=price, cost=paid, **rest)
+        found: pl.DataFrame = fitted.worth.best_line(mine, others, line, maximise, price=price, cost=paid, **rest)
         return found
 
     return _each(offered, lines)

@@ -165,7 +165,7 @@ def _with_errors(talk: Talk, results: Results, errors: str) -> Results:
 def _refuse(results: Results, price: str | None, anchor: str | None, holdout: int) -> None:
     """DataError for what the model cannot tell."""
     model = results.model
-    has_attributes = model.features_ is not None and hasattr(model, "part_worths")
+    has_attributes = model.features_ is not None and hasattr(getattr(model, "worth", None), "parts")
     if hasattr(model, "indifference"):
         steps = model.trade_offs_.steps()
         numbers = [one.label for one in steps if one.is_number and len({step.source for step in steps}) > 1]
@@ -197,7 +197,7 @@ def _tables(
     if model.features_ is None:
         chosen = _choices(results.answers("a score"))[0]
         return {"scores": pl.DataFrame(model.scores(_usual_size(chosen), anchor, user, random_state=seed))}, []
-    found = {"part_worths": model.part_worths()}
+    found = {"part_worths": model.worth.parts()}
     if user is not None:
         one = model.users_.labels([model._user_code(user)])[0]
         found["part_worths"] = found["part_worths"].filter(pl.col("user") == one)
@@ -207,7 +207,7 @@ def _tables(
                 "rank again with --personal yes, or --model mixed-logit"
             )
     else:
-        found |= {"coefficients": model.coefficients(), "importances": model.importances(of.value)}
+        found |= {"coefficients": model.worth.coefficients(), "importances": model.worth.importances(of.value)}
         if hasattr(model, "summary"):
             found["summary"] = model.summary().table
             if model.n_classes > 1:
@@ -215,7 +215,7 @@ def _tables(
             if model._member is not None:
                 found["memberships"] = model.memberships()
     if price is not None:
-        found["willingness_to_pay"] = model.willingness_to_pay(price, user)
+        found["willingness_to_pay"] = model.worth.willingness_to_pay(price, user)
     if user is not None or not model.personal_:
         return found, []
     try:
@@ -225,7 +225,7 @@ def _tables(
         chosen, why_none = None, str(error)
     if chosen is None:
         return found, [f"How well choices are explained is not said: {why_none}."]
-    found["fit"] = model.fit_of_people(answers)
+    found["fit"] = model.worth.fit_of_people(answers)
     return found, _decided(chosen, model, answers)
 
 

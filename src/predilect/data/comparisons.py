@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,7 @@ _TOGETHER = (
 SIDE = "side"  # the covariate that Comparisons.with_side makes
 _DUST = 1e-9  # relative: sums of weights carry rounding errors
 _FEW = 0.05  # of the tasks
+_SHOWN = 10  # rows, in a notebook
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -157,8 +159,9 @@ class Comparisons:
 
         Parameters
         ----------
-        frame : data frame or dict of columns
-            pandas, polars, Arrow or whatever else narwhals reads, eager or lazy.
+        frame : data frame, dict of columns or list of tuples
+            pandas, polars, Arrow or whatever else narwhals reads, eager or lazy. A list is of pairs (winner, loser), or
+            with ``outcome`` of pairs (left, right).
         columns : dict of role to column, optional
             Columns that are not found, or not to be found, by their names: who, left, right, answer, won, lost, task,
             alternatives, profile, weights, context, covariates. None or "" says that there is no such column.
@@ -230,6 +233,8 @@ class Comparisons:
         from predilect.data.read.recognise import assembled
 
         refuse_without_threads()
+        if isinstance(frame, list):
+            frame = _columns_of_pairs(frame, given=options.get("outcome") is not None)
         table, backend = open_frame(frame)
         read = assembled(table, options)
         found = cls(backend=backend, **{name: one for name, one in read._asdict().items() if name != "answers"},
@@ -435,9 +440,31 @@ class Comparisons:
     # Not hashable, as whatever is compared by its contents; mypy takes it for a method of object that was lost.
     __hash__ = None  # type: ignore[assignment]
 
+    def head(self, n: int = 5) -> Any:
+        """The first ``n`` rows of :meth:`to_frame`."""
+        return self.take(np.arange(min(int(n), self.n_rows))).to_frame()
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: how much there is, and the first rows."""
+        first = self.take(np.arange(min(_SHOWN, self.n_rows))).to_frame("polars")
+        return f"<p>{escape(repr(self))}</p>{first._repr_html_()}"
+
     def __repr__(self) -> str:
         people = f"{self.n_users} users, " if self.has_users else ""
         return f"Comparisons({people}{self.n_items} items, {self.n_rows} rows, {self.n_answers:.10g} answers)"
+
+
+def _columns_of_pairs(rows: list[Any], *, given: bool) -> dict[str, list[Any]]:
+    """Columns of a list of pairs, (winner, loser), or (left, right) whose outcomes are given; DataError for others."""
+    sides = ("left", "right") if given else ("winner", "loser")
+    for number, row in enumerate(rows, 1):
+        if not isinstance(row, tuple | list) or len(row) != 2:
+            raise DataError(
+                f"a list of answers holds pairs ({', '.join(sides)}); got {quoted(row)} at place {number}. Where there "
+                "is more to an answer give columns with names, such as "
+                '{"user": [...], "left": [...], "right": [...], "winner": [...]}.'
+            )
+    return {side: [row[k] for row in rows] for k, side in enumerate(sides)}
 
 
 def joint_rows(answers: Comparisons) -> NDArray[np.int32]:

@@ -106,6 +106,10 @@ class Deferred:
     held: pl.DataFrame
     rest: Callable[[], pl.DataFrame]
 
+    def filter(self, rows: pl.Series) -> Deferred:
+        """The same of some rows."""
+        return Deferred(self.columns, self.held.filter(rows), lambda: self._others.filter(rows))
+
     def __len__(self) -> int:
         return len(self.held)
 

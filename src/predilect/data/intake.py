@@ -11,10 +11,13 @@ from predilect._base.text import amount, first_few, shown
 from predilect.data.read.options import OPTIONS, option
 
 NO_WEIGHT = "weight zero"
-REASONS = ("missing id", "self-pair", "unknown winner", NO_WEIGHT, "missing covariate")
 # Of tasks with several alternatives.
 UNCLEAR, TWICE, ONE_ALTERNATIVE = "no clear winner", "an alternative twice", "one alternative"
 ALL_ALIKE, NOT_ANSWERED, MISSING_ATTRIBUTE = "all alike", "not answered", "missing attribute"
+REASONS = (
+    "missing id", "self-pair", "unknown winner", NO_WEIGHT, "missing covariate", MISSING_ATTRIBUTE, UNCLEAR, TWICE,
+    ONE_ALTERNATIVE, ALL_ALIKE, NOT_ANSWERED,
+)  # fmt: skip
 
 # Why there are no sides, besides names of columns and "sorted pairs".
 FIRST, LAST, TAKEN_APART, UNWANTED = "winner first", "winner last", "choices taken apart", "not wanted"

@@ -15,7 +15,7 @@ from predilect._base.json import plain
 from predilect._base.text import did_you_mean, either, first_few, quoted, shown
 from predilect._base.types import FloatArray, IntArray, is_number
 from predilect.decisions.candidates import Fitted
-from predilect.decisions.queries import code_of
+from predilect.decisions.questions import code_of
 from predilect.errors import DataError
 
 Action = Literal["act", "ask", "defer"]

@@ -6,13 +6,15 @@ It knows no model: whatever gives draws of a person's coefficients can use it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import combinations
+from math import comb
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from scipy.special import expit
 
 from predilect._base.arguments import check_choice
-from predilect._base.text import did_you_mean
+from predilect._base.text import did_you_mean, either
 from predilect._base.types import FloatArray, IntArray
 from predilect.data.choices import Choices
 from predilect.errors import DataError
@@ -72,7 +74,11 @@ class PersonDraws(Protocol):
         ...
 
     def chance_of_first(self, V: FloatArray) -> FloatArray:
-        """That of the first of the items alone, (R,)."""
+        """Probability that the first item is chosen, (R,)."""
+        ...
+
+    def expected_best(self, V: FloatArray) -> FloatArray:
+        """Expected utility, with its noise, of the item that is chosen, (R,), up to a constant."""
         ...
 
 
@@ -380,3 +386,115 @@ def sd_of(draws: FloatArray) -> FloatArray:
 def _summary(draws: FloatArray) -> dict[str, FloatArray]:
     lower, upper = np.quantile(draws, TAILS_95, axis=0)
     return {"mean": draws.mean(axis=0), "sd": sd_of(draws), "lower": lower, "upper": upper}
+
+
+AIMS = ("share", "revenue", "margin")
+_STEP = 1e-4  # of central differences of a chance, in units of utility
+_MOST_LINES = 2000
+
+
+def elasticities(
+    draws: PersonDraws, rows: Any, step: FloatArray, price: FloatArray, of: str, seed: int
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Elasticity of the share of item i (row) by the price of item j (column), and its 95 % interval; three (k, k).
+
+    ``rows``: the k items, then each once more with its price moved by ``step`` (k,), which utilities follow linearly.
+    Shares S_i are means over people: (∂S_i / ∂p_j) p_j / S_i. Chances are differentiated by central differences.
+    """
+    k = len(price)
+
+    def of_people() -> Iterable[FloatArray]:
+        for code in range(draws.n_people):
+            V = draws.utilities(code, rows)
+            slope = (V[:, k:] - V[:, :k]) / step
+            V = V[:, :k]
+            parts = [draws.chances(V)]
+            for j in range(k):
+                moved = np.zeros_like(V)
+                moved[:, j] = _STEP
+                by_utility = (draws.chances(V + moved) - draws.chances(V - moved)) / (2.0 * _STEP)
+                parts.append(by_utility * slope[:, [j]])
+            yield np.concatenate(parts, axis=1)
+
+    mean, _, by_draw = average(of_people(), of, seed)
+
+    def ratios(values: FloatArray) -> FloatArray:
+        share, slopes = values[..., :k], values[..., k:].reshape(*values.shape[:-1], k, k)
+        return np.swapaxes(slopes, -1, -2) * price / share[..., None]
+
+    found = ratios(mean)
+    by_draw = ratios(by_draw)
+    lower, upper = np.quantile(by_draw + found - by_draw.mean(axis=0), TAILS_95, axis=0)
+    return found, lower, upper
+
+
+def surplus(
+    draws: PersonDraws, price: str, rows: Any, moved: int, step: float, sets: Sequence[IntArray], of: str, seed: int
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """What a choice from each set is worth to people more than one from the first, in units of the price; three (n,).
+
+    The change of the expected utility of what is chosen over how much utility falls with the price (Small and Rosen
+    1981); of a logit that is the change of log Σ exp V. Mean over people, and its 95 % interval. ``rows``: items, of
+    which sets have the places, and last the item at ``moved`` once more with its price moved by ``step``. DataError
+    unless utility falls in every draw of everybody: else its inverse has no mean.
+    """
+    rising = 0.0
+
+    def of_people() -> Iterable[FloatArray]:
+        nonlocal rising
+        for code in range(draws.n_people):
+            V = draws.utilities(code, rows)
+            fall = (V[:, moved] - V[:, -1]) / step
+            rising += float((fall <= 0.0).mean()) / draws.n_people
+            best = np.stack([draws.expected_best(V[:, one]) for one in sets], axis=1)
+            yield (best - best[:, :1]) / np.where(fall > 0.0, fall, np.inf)[:, None]
+
+    mean, _, by_draw = average(of_people(), of, seed)
+    if rising:
+        raise DataError(
+            f"utility does not fall with {price} in {rising:.2g} of the draws of people, so that no amount of it says "
+            f'what a choice is worth. Take a model in which it always does: MixedLogit with distributions={{"{price}": '
+            '"negative log-normal"}, or "fixed"'
+        )
+    lower, upper = np.quantile(by_draw + mean - by_draw.mean(axis=0), TAILS_95, axis=0)
+    return mean, lower, upper
+
+
+class Offer(NamedTuple):
+    """A set on offer: places of its items, of ours among these, and what one of each that is sold brings."""
+
+    items: IntArray
+    ours: IntArray
+    worth: FloatArray
+
+
+def best_of(
+    draws: PersonDraws, rows: Any, offers: Sequence[Offer], of: str, seed: int
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """What each offer brings, for each who chooses: mean, 95 % interval, and P(it brings the most); four (n,).
+
+    An offer brings Σ share times worth over our items. All are compared in the same draws of people's coefficients.
+    """
+
+    def of_people() -> Iterable[FloatArray]:
+        for code in range(draws.n_people):
+            V = draws.utilities(code, rows)
+            yield np.stack([draws.chances(V[:, one.items])[:, one.ours] @ one.worth for one in offers], axis=1)
+
+    mean, _, by_draw = average(of_people(), of, seed)
+    by_draw = by_draw + mean - by_draw.mean(axis=0)
+    lower, upper = np.quantile(by_draw, TAILS_95, axis=0)
+    best = by_draw == by_draw.max(axis=1, keepdims=True)
+    return mean, lower, upper, np.asarray((best / best.sum(axis=1, keepdims=True)).mean(axis=0))
+
+
+def lines_of(n: int, size: int) -> list[tuple[int, ...]]:
+    """All lines of so many of n offers; DataError if there are none, or too many to go through."""
+    if not 1 <= size <= n:
+        raise DataError(f"a line of {size} out of {n} offers cannot be: take {either('--line', 'size=')} from 1 to {n}")
+    if comb(n, size) > _MOST_LINES:
+        raise DataError(
+            f"{comb(n, size)} lines of {size} out of {n} offers are more than the {_MOST_LINES} that are gone through. "
+            f"Leave out offers that cannot win, or take a smaller {either('--line', 'size=')}"
+        )
+    return list(combinations(range(n), size))

@@ -21,10 +21,12 @@ BOARD_COLUMNS = (
 )  # fmt: skip
 N_DRAWS = 4000
 MANY_ITEMS, N_DRAWS_MANY_ITEMS = 1000, 1000
+_MOST_PLACES, _FEWEST_DRAWS = 50_000_000, 100  # of 50 000 items a thousand draws, of half a million a hundred
 _ENTRIES_AT_ONCE = 20_000_000
 TIER_CONFIDENCE = 0.95
 TIER_RULE = "a new one opens at the first item that the tier's leader beats with more than 95 % probability"
 FALSE_DISCOVERY_RATE = 0.05
+_FIRST_STEP = 64  # places behind a leader of a tier
 _TIED = 1e-7  # what iterations and rounding leave open, of the largest score or standard deviation
 _ROUNDING = 1e-6
 
@@ -115,13 +117,15 @@ def rank_utilities(utilities: Utilities, *, random_state: int = 0, n_draws: int 
         rank_high=high[order].astype(np.int64),
         p_best=(best / n_draws)[order],
         tier=_tiers(order, utilities, tied),
-        tied_with_leader=~_beaten(order, utilities, tied),
+        tied_with_leader=~_beaten(order[0], order, utilities, tied),
     )
 
 
 def default_draws(n_items: int) -> int:
     """How many draws a board of so many items has."""
-    return N_DRAWS if n_items <= MANY_ITEMS else N_DRAWS_MANY_ITEMS
+    if n_items <= MANY_ITEMS:
+        return N_DRAWS
+    return int(np.clip(_MOST_PLACES // n_items, _FEWEST_DRAWS, N_DRAWS_MANY_ITEMS))
 
 
 def board_draws(utilities: Utilities, random_state: int, n_draws: int) -> Iterator[FloatArray]:
@@ -191,20 +195,27 @@ def _worse(draws: FloatArray, tied: float) -> FloatArray:
 
 
 def _tiers(order: IntArray, utilities: Utilities, tied: float) -> IntArray:
+    """Tier of each place of the board, (n,); those behind a leader are looked at in growing steps."""
     tiers = np.empty(len(order), dtype=np.int64)
     first, tier = 0, 1
     while first < len(order):
-        worse = _beaten(order[first:], utilities, tied)
-        until = first + int(np.argmax(worse)) if worse.any() else len(order)
+        until, step = first + 1, _FIRST_STEP
+        while until < len(order):
+            behind = order[until : until + step]
+            worse = _beaten(order[first], behind, utilities, tied)
+            until += int(np.argmax(worse)) if worse.any() else len(behind)
+            if worse.any():
+                break
+            step *= 2
         tiers[first:until] = tier
         first, tier = until, tier + 1
     return tiers
 
 
-def _beaten(items: IntArray, utilities: Utilities, tied: float) -> BoolArray:
-    """Whether the first of some items is better than each with probability above .95, (n,)."""
-    found = utilities.differences(np.full(len(items), items[:1]), items)
-    return (found.mean > tied) & (found.p_better > TIER_CONFIDENCE)
+def _beaten(leader: int, items: IntArray, utilities: Utilities, tied: float) -> BoolArray:
+    """Whether an item is better than each of some with probability above .95, (n,)."""
+    apart = utilities.mean[leader] - utilities.mean[items] > tied
+    return np.asarray(apart & (utilities.p_better(np.full(len(items), leader), items) > TIER_CONFIDENCE))
 
 
 def best_items(

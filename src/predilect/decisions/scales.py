@@ -1,25 +1,29 @@
-"""Scales for scores: noise of one answer, log-odds, Elo points, 0 to 100, shares; a base and an anchor."""
+"""Scales for scores: noise of one answer, log-odds, Elo points, 0 to 100, shares; scores of best-worst studies."""
 
 from __future__ import annotations
 
+import copy
 import math
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from functools import cache
+from typing import Any
 
 import numpy as np
 from scipy.special import expit, logit, softmax
 
 from predilect._base.arguments import check_choice, check_number
-from predilect._base.text import either, one_line, shown
+from predilect._base.text import either, one_line, quoted, shown
 from predilect._base.types import FloatArray
-from predilect.data import Vocabulary
+from predilect.data import Vocabulary, build_frame
+from predilect.decisions.candidates import Fitted
+from predilect.decisions.conjoint import logit_chances
+from predilect.decisions.questions import chance_of_first, code_of
 from predilect.decisions.ranking import Board
 from predilect.errors import DataError
-from predilect.inference.gaussian.posterior import Utilities
+from predilect.inference.gaussian.posterior import Posterior, Utilities
 from predilect.inference.likelihoods.registry import LIKELIHOODS
+from predilect.inference.likelihoods.special import TAILS_95
 from predilect.inference.likelihoods.views import LOGISTIC_SLOPE
-
-ScaleName = Literal["probit", "logit", "elo", "0-100", "share"]
 
 ELO_OF_LOG_ODDS = 400.0 / math.log(10.0)
 
@@ -66,7 +70,7 @@ class Scale:
     @property
     def of_differences(self) -> Scale:
         """Scale of differences between boards: this one, or that of utilities where gaps do not mean the same."""
-        return self if self.is_linear else (_OF_LOGIT if self.log_odds == 1.0 else SCALES["probit"])
+        return self if self.is_linear else scales_of_unit(self.log_odds)["probit"]
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values, for JSON."""
@@ -146,84 +150,89 @@ def _shares(
     return 100.0 * share, 100.0 * share * rest * spread, lower, upper
 
 
-SCALES = {
-    "probit": Scale(
+@cache
+def scales_of_unit(log_odds: float) -> dict[str, Scale]:
+    """Scales of models in which ``log_odds`` are the log-odds of an answer in one unit of utility; 1 of a logit."""
+    exact = log_odds == 1.0
+    about, times = ("", "log-odds times") if exact else ("about ", f"probit scores times {log_odds:.4g} ·")
+    logit = Scale(
+        "logit",
+        log_odds,
+        "log-odds of one answer",
+        f"Scores are {'' if exact else 'approximate '}log-odds{'' if exact else f', {times[:-2]}'}: if two items lie g "
+        f"apart, the better one is preferred with probability {about}1 / (1 + exp(-g)), which is 73 % for 1 and 88 % "
+        "for 2.",
+        2,
+    )
+    probit = Scale(
         "probit",
         1.0,
         "noise of one answer = 1",
         "One unit is the noise of one answer (standard deviation 1): if two items lie g apart, the better one is "
         "preferred with probability Φ(g), which is 69 % for 0.5, 84 % for 1 and 98 % for 2.",
         2,
-    ),
-    "logit": Scale(
-        "logit",
-        LOGISTIC_SLOPE,
-        "log-odds of one answer",
-        "Scores are approximate log-odds, probit scores times 1.702: if two items lie g apart, the better one is "
-        "preferred with probability about 1 / (1 + exp(-g)), which is 73 % for 1 and 88 % for 2.",
-        2,
-    ),
-    "elo": Scale(
+    )
+    points = log_odds * ELO_OF_LOG_ODDS
+    elo = Scale(
         "elo",
-        LOGISTIC_SLOPE * ELO_OF_LOG_ODDS,
+        points,
         "Elo points",
-        "Scores are Elo points, probit scores times 1.702 · 400 / ln 10 = 295.7: a gap of 100 means that the better "
-        "item is preferred with probability about 64 %, a gap of 200 about 76 %.",
+        f"Scores are Elo points, {times} 400 / ln 10 = {points:.1f}: a gap of 100 means that the better item is "
+        f"preferred with probability {about}64 %, a gap of 200 {about}76 %.",
         0,
-    ),
-    "0-100": Scale(
+    )
+    hundred = Scale(
         "0-100",
         1.0,
         "of 100",
         "Scores are utilities brought to 0 to 100: the last item is at 0 and the first at 100, as if these two were "
         "known. Gaps can be compared within this board alone.",
         0,
-    ),
-    "share": Scale(
+    )
+    share = Scale(
         "share",
         1.0,
         "per cent of choices",
         "Scores are Bradley-Terry shares, exp of the log-odds over their sum, in per cent: how choices between all "
         "items at once would split. An item with twice the share of another is preferred to it two times out of three.",
         1,
-    ),
-}
-_OF_LOGIT = replace(
-    SCALES["logit"],
-    per_probit=1.0,
-    log_odds=1.0,
-    meaning="Scores are log-odds: if two items lie g apart, the better one is preferred with probability "
-    "1 / (1 + exp(-g)), which is 73 % for 1 and 88 % for 2.",
-)
-# Scales of models by the log-odds of one unit of their utilities.
-_BY_LOG_ODDS = {
-    LOGISTIC_SLOPE: SCALES,
-    1.0: {
-        "probit": _OF_LOGIT,
-        "logit": _OF_LOGIT,
-        "elo": replace(
-            SCALES["elo"],
-            per_probit=ELO_OF_LOG_ODDS,
-            log_odds=1.0,
-            meaning="Scores are Elo points, log-odds times 400 / ln 10 = 173.7: a gap of 100 means that the better "
-            "item is preferred with probability 64 %, a gap of 200 76 %.",
-        ),
-        "0-100": replace(SCALES["0-100"], log_odds=1.0),
-        "share": replace(SCALES["share"], log_odds=1.0),
-    },
-}
+    )
+    table = {"probit": logit if exact else probit, "logit": logit, "elo": elo, "0-100": hundred, "share": share}
+    return {name: replace(one, log_odds=log_odds) for name, one in table.items()}
+
+
+SCALES = scales_of_unit(LOGISTIC_SLOPE)
+
+
+def _parts_of(text: str, base: float | None, anchor: Any) -> tuple[str, float | None, Any]:
+    """Name, base and anchor of "NAME:BASE:ITEM", whichever of these stand there; DataError for another form."""
+    name, colon, rest = text.partition(":")
+    if not colon:
+        return name.lower(), base, anchor
+    form = f"{either('--scale', 'scale')} takes NAME:BASE:ITEM, such as elo:1000:gpt-4"
+    if base is not None or anchor is not None:
+        raise DataError(f'{form}; "{text}" says base or anchor a second time')
+    number, colon, item = rest.partition(":")
+    if colon and not item:
+        raise DataError(f'{form}; "{text}" names no item')
+    try:
+        return name.lower(), float(number) if number else None, item or None
+    except ValueError:
+        raise DataError(f'{form}; "{number}" is no number') from None
 
 
 def scale_of(name: str | Scale, likelihood: str, base: float | None = None, anchor: Any = None) -> Scale:
     """Scale by name, for a model whose answers have this likelihood: utilities of a logit model are log-odds.
 
-    ``base``: score of the mean of the items, or of the item ``anchor``. DataError for a name that is none, a base that
-    is no number, and either with a scale that has no zero of its own.
+    ``base``: score of the mean of the items, or of the item ``anchor``; both may stand in the name, "elo:1000:gpt-4".
+    DataError for a name that is none, a base that is no number, and either with a scale that has no zero of its own.
     """
     if isinstance(name, Scale):
         return name
+    if isinstance(name, str):
+        name, base, anchor = _parts_of(name, base, anchor)
     check_choice("scale", name, SCALES)
-    unit = _BY_LOG_ODDS[LIKELIHOODS[likelihood].log_odds][name]
+    unit = scales_of_unit(LIKELIHOODS[likelihood].log_odds)[name]
     if base is None and anchor is None:
         return unit
     if not unit.is_linear:
@@ -238,3 +247,41 @@ def scale_of(name: str | Scale, likelihood: str, base: float | None = None, anch
     if anchor is not None:
         told = f" {shown(anchor)} is at {base:g} by definition, and intervals are of the distance to it."
     return replace(unit, base=base, anchor=anchor, meaning=unit.meaning + told)
+
+
+_DRAWS = 200  # of each person
+
+
+def scores(model: Fitted, size: int = 4, anchor: Any = None, user: Any = None, *, random_state: int = 0) -> Any:
+    """See :meth:`Asking.scores <predilect.models.asking.Asking.scores>`."""
+    if isinstance(size, bool) or not isinstance(size, int | np.integer) or not 2 <= size <= 20:
+        raise DataError(f"size must be a whole number of items from 2 to 20; got {quoted(size)}")
+    now: Any = copy.copy(model)  # as it is, whatever other threads do
+    if not now.posterior_.by_utilities:
+        raise DataError("the answers of this model are about more than the utilities of items: they have no scores")
+    place = None if anchor is None else int(now.items_.codes([anchor])[0])
+    if user is not None or not now.personal_ or now.users_ is None:
+        codes = [code_of(now, user)]
+    else:
+        codes = list(range(len(now.users_))) or [-1]
+    total: FloatArray = np.zeros((_DRAWS, len(now.items_)))
+    for code in codes:
+        f = _drawn(now.posterior_, code, random_state)
+        away = f - (f.mean(axis=1, keepdims=True) if place is None else f[:, [place]])
+        others = np.zeros((away.size, size - 1))
+        sets = np.column_stack([away.reshape(-1), others])
+        chance = chance_of_first(sets) if now._likelihood.has_normal_noise else logit_chances(sets)[:, 0]
+        p = chance.reshape(away.shape)
+        total += 100.0 * (p * size if place is not None else p / p.sum(axis=1, keepdims=True))
+    by_draw = total / len(codes)
+    score = by_draw.mean(axis=0)
+    order = np.argsort(-score, kind="stable")
+    lower, upper = np.quantile(by_draw, TAILS_95, axis=0)[:, order]
+    names = now.items_.series().gather(order).alias("item")
+    return build_frame({"item": names, "score": score[order], "lower": lower, "upper": upper}, now._backend)
+
+
+def _drawn(posterior: Posterior, user: int, seed: int) -> FloatArray:
+    """Draws of a person's utilities in units of their own noise, (_DRAWS, n_items)."""
+    utilities = posterior.person(user).times(posterior.consistency_of(user))
+    return utilities.opposite_draws(_DRAWS, np.random.default_rng([seed, user + 1]))

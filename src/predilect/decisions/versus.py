@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,18 +11,16 @@ from predilect._base.text import quoted
 from predilect._base.types import FloatArray
 from predilect.data import build_frame
 from predilect.decisions.candidates import Fitted
-from predilect.decisions.queries import code_of
+from predilect.decisions.questions import code_of
 from predilect.decisions.ranking import refuse_unsound
-from predilect.decisions.scales import Scale, ScaleName, scale_of
+from predilect.decisions.scales import Scale, scale_of
 from predilect.errors import DataError
 
 
-def versus(
-    model: Fitted, pairs: Sequence[tuple[Any, Any]], user: Any = None, *, scale: ScaleName | Scale = "probit"
-) -> Any:
+def versus(model: Fitted, pairs: Any, other: Any = None, user: Any = None, *, scale: str | Scale = "probit") -> Any:
     """See :meth:`Asking.versus <predilect.models.asking.Asking.versus>`."""
     now: Any = copy.copy(model)  # as it is, whatever other threads do
-    couples = _couples(pairs)
+    couples = _couples(pairs, other)
     left, right = (now.items_.codes([pair[side] for pair in couples]) for side in (0, 1))
     if (left == right).any():
         same = now.items_.labels(left[left == right][:1])[0]
@@ -56,11 +53,16 @@ def chances_of_no_side(model: Any, left: Any, right: Any, user: Any = None) -> F
     return np.asarray(0.5 * (there + back[:, ::-1]))
 
 
-def _couples(pairs: Any) -> list[Any]:
-    """The pairs as a list; DataError for anything but pairs of two items."""
-    expected = 'pairs is a list of pairs of two items, such as [("tea", "milk")]'
-    if not isinstance(pairs, list | tuple | np.ndarray):
-        raise DataError(f"{expected}; got {quoted(pairs)}")
+def _couples(pairs: Any, other: Any) -> list[Any]:
+    """The pairs as a list; DataError for anything but two items, or pairs of two."""
+    expected = 'give two items, versus("tea", "milk"), or a list of pairs of two items, such as [("tea", "milk")]'
+    is_list = isinstance(pairs, list | tuple | np.ndarray)
+    if other is not None:
+        if is_list:
+            raise DataError(f"{expected}; got a list and {quoted(other)}. A person is named: user={quoted(other)}")
+        return [(pairs, other)]
+    if not is_list:
+        raise DataError(f"{expected}; got {quoted(pairs)} alone")
     for place, pair in enumerate(pairs):
         if isinstance(pair, list | tuple | np.ndarray) and len(pair) == 2:
             continue

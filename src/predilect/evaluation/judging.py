@@ -294,7 +294,7 @@ def judge(
     ) -> Verdict:
         return Verdict(
             contests["personal"], contests.get("features"), contests.get("ties"), settings, comparisons.n_users,
-            some.n_users, notes, contests.get("care"), contests.get("covariates"), shares,
+            some.n_users, notes, contests.get("consistency"), contests.get("covariates"), shares,
         )  # fmt: skip
 
     if why := _too_little(comparisons, some, fold):
@@ -330,23 +330,23 @@ def judge(
         baseline, chosen = pooled, trial.chosen["personal rankings"]
         differs = bool(chosen.get("consistency", 0.0) or chosen.get("clickers", 0.0))
         asked = [base.get_params().get(name, 0.0) for name in ("consistency", "clickers")]
-        # Or care would be called taste. What people's consistency, and who clicks at random, are to personal rankings
-        # they are to one ranking too; else it finds its own.
+        # Or consistency would be called taste. What people's consistency, and who clicks at random, are to personal
+        # rankings they are to one ranking too; else it finds its own.
         if asked != [0.0, 0.0] and (differs or contests["personal"].outcome == "better"):
             alike = clone(base).set_params(
                 personal=True, user_features=False, tie_threshold=chosen["tie_threshold"], **base._of_one_mind
             )
             if differs:
                 alike.set_params(**{name: chosen[name] for name in ("consistency", "clickers")})
-            careful = trial.run("one ranking for all, with care", alike, features)
-            hold("care", careful, pooled)
-            if contests["care"].outcome == "better":
+            careful = trial.run("one ranking for all, with consistency", alike, features)
+            hold("consistency", careful, pooled)
+            if contests["consistency"].outcome == "better":
                 of_all = contests["personal"]
                 hold("personal", personal, careful)
                 if {of_all.outcome, contests["personal"].outcome} == {"better"} and not differs:
-                    # Tastes agree with the crowd's more or less, which one ranking takes for care.
+                    # Tastes agree with the crowd's more or less, which one ranking takes for consistency.
                     contests["personal"] = of_all
-                    del contests["care"]
+                    del contests["consistency"]
                 else:
                     baseline = careful
         favoured = personal if contests["personal"].outcome == "better" else baseline
@@ -459,7 +459,7 @@ def verdict_of(model: Any, *, watch: Watcher | None, **settings: int) -> Verdict
     verdict = judge(
         now, now.comparisons_, now.features_, tie_threshold=now.tie_threshold_, known=known, watch=watch, **settings
     )
-    with model._turn:
+    with model._lock:
         if model._log is now._log:  # no answer came or went meanwhile
             model._keep_verdict(verdict)
     return verdict

@@ -29,10 +29,10 @@ class Contest:
     Attributes
     ----------
     question : str
-        ``"personal"``: personal rankings against one ranking for all. ``"care"``: one ranking for all, in which people
-        differ in the noise of their answers, against one in which they do not. ``"features"``: with item features
-        against without. ``"ties"``: ties that are likelier between close items against one share of ties for all pairs.
-        ``"covariates"``: with the side and other covariates of answers against without.
+        ``"personal"``: personal rankings against one ranking for all. ``"consistency"``: one ranking for all, in which
+        people differ in the noise of their answers, against one in which they do not. ``"features"``: with item
+        features against without. ``"ties"``: ties that are likelier between close items against one share of ties for
+        all pairs. ``"covariates"``: with the side and other covariates of answers against without.
     outcome : str
         ``"better"``, ``"nothing"``, ``"worse"`` or ``"unknown"`` (could not be judged).
     sentence : str
@@ -74,10 +74,11 @@ class Verdict:
     Attributes
     ----------
     personal : Contest
-        Personal rankings against the pooled model, or, where people differ in care, against one ranking that knows.
-    features, ties, care, covariates : Contest or None
-        None where there are no item features, no ties, where held-out answers do not ask for care to differ (or not
-        where tastes do), or where neither the side nor other covariates of answers are in the model.
+        Personal rankings against the pooled model, or, where people differ in consistency, against one ranking that
+        knows.
+    features, ties, consistency, covariates : Contest or None
+        None where there are no item features, no ties, where held-out answers do not ask for consistency to differ (or
+        not where tastes do), or where neither the side nor other covariates of answers are in the model.
     settings : dict
         ``n_folds``, ``max_people``, ``n_bootstrap`` and ``random_state`` that were asked for.
     n_users, n_users_drawn : int
@@ -96,39 +97,39 @@ class Verdict:
     n_users: int
     n_users_drawn: int
     notes: tuple[str, ...] = ()
-    care: Contest | None = None
+    consistency: Contest | None = None
     covariates: Contest | None = None
     reliability: tuple[Reliability, ...] = ()
 
     @property
-    def _of_one_mind(self) -> bool:
+    def _tastes_alike(self) -> bool:
         return self.personal.outcome in ("nothing", "worse")
 
     @property
-    def only_care(self) -> bool:
-        """Whether people differ in care, but not in taste."""
-        return self._of_one_mind and self.care is not None and self.care.outcome == "better"
+    def only_consistency(self) -> bool:
+        """Whether people differ in consistency, but not in taste."""
+        return self._tastes_alike and self.consistency is not None and self.consistency.outcome == "better"
 
     @property
     def favours(self) -> str:
         """``"pooled"`` where personal rankings predict no better than one for all, else ``"personal"``.
 
         What could not be judged stays personal: that is the model in which every person has an equal voice. So does
-        what is one ranking for all but for the care of people, which the pooled model does not know.
+        what is one ranking for all but for the consistency of people, which the pooled model does not know.
         """
-        return "pooled" if self._of_one_mind and not self.only_care else "personal"
+        return "pooled" if self._tastes_alike and not self.only_consistency else "personal"
 
     @property
     def contests(self) -> list[Contest]:
         """Contests that were held, personal rankings first."""
-        held = (self.personal, self.care, self.features, self.ties, self.covariates)
+        held = (self.personal, self.consistency, self.features, self.ties, self.covariates)
         return [contest for contest in held if contest is not None]
 
     @property
     def sentences(self) -> list[str]:
         """The verdict in plain sentences."""
-        first = ["People differ in care, not in taste."] if self.only_care else []
-        told = [one.sentence for one in self.contests if one.question != "care" or one.outcome == "better"]
+        first = ["People differ in consistency, not in taste."] if self.only_consistency else []
+        told = [one.sentence for one in self.contests if one.question != "consistency" or one.outcome == "better"]
         return first + told + list(self.notes)
 
     @property
@@ -137,7 +138,7 @@ class Verdict:
         contest = self.personal
         if contest.outcome == "unknown":
             return contest.sentence
-        if self.only_care:
+        if self.only_consistency:
             return "People differ in how consistently they answer, and not in taste: one ranking serves them all."
         told = {
             "better": "People differ in taste, and rankings of their own predict them better than the crowd's",
@@ -205,14 +206,14 @@ _WORDS = {
         "with one ranking for all",
         "Whether personal rankings mean anything",
     ),
-    "care": _Words(
+    "consistency": _Words(
         "One ranking that knows how consistently each person answers",
         "predicts answers better than one that takes everybody for alike",
         "predicts answers no better than one that takes everybody for alike",
         "predicts answers worse than one that takes everybody for alike",
         "if it knows",
         "if not",
-        "Whether people differ in care",
+        "Whether people differ in consistency",
     ),
     "features": _Words(
         "Item features",

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from predilect._base.arguments import check_arguments, check_choice, check_count
 from predilect._base.text import either, quoted
 from predilect.data import build_frame
 from predilect.data.frames import is_list
-from predilect.decisions.scales import Scale, ScaleName
+from predilect.decisions import acting, crowd, outlook, questions, scales
+from predilect.decisions import versus as of_pairs
+from predilect.decisions.acting import Decision, Loss
+from predilect.decisions.crowd import TARGETS, Questions, Weights, weights_of
+from predilect.decisions.outlook import Outlook
+from predilect.decisions.scales import Scale
 from predilect.errors import DataError
 from predilect.models.registry import estimator
-
-if TYPE_CHECKING:
-    from predilect.decisions.acting import Decision, Loss
-    from predilect.decisions.crowd import Questions
-    from predilect.decisions.outlook import Outlook
-    from predilect.decisions.weights import Weights
 
 
 class Asking:
@@ -102,9 +101,6 @@ class Asking:
         >>> question["left"][0], question["right"][0]
         ('juice', 'milk')
         """
-        from predilect.decisions import queries, suggestions
-        from predilect.decisions.weights import TARGETS
-
         fitted: Any = self
         check_arguments(n=n, k=k, retired=retired, difficulty=difficulty, repeat=repeat, random_state=random_state)
         check_choice("target", target, ("person", *TARGETS))
@@ -112,10 +108,10 @@ class Asking:
             _refuse_strategy(strategy)
             retired = self._not_among(candidates, retired)
             weights = self._weights(target, k=k, retired=retired, difficulty=difficulty)
-            return suggestions.suggest_about_crowd(
+            return crowd.suggest_about_crowd(
                 self, weights, user, n, exclude=exclude, repeat=repeat, random_state=random_state
             )
-        return queries.suggest(
+        return questions.suggest(
             fitted, user, candidates, n, strategy, exclude=exclude, repeat=repeat, random_state=random_state
         )
 
@@ -164,9 +160,6 @@ class Asking:
         >>> questions.ask("ann", random_state=0)[0].probability
         0.3333333333333333
         """
-        from predilect.decisions.crowd import Questions
-        from predilect.decisions.weights import TARGETS
-
         check_choice("target", target, TARGETS)
         check_arguments(k=k, retired=retired, difficulty=difficulty, quota=quota, shown=shown, eps=eps)
         return Questions(self, self._weights(
@@ -175,8 +168,6 @@ class Asking:
 
     def _weights(self, target: str, **settings: Any) -> Weights:
         """Weights of pairs in the present state of the model, which are made once."""
-        from predilect.decisions.weights import weights_of
-
         model: Any = self
         settings["retired"] = tuple(settings["retired"])
         posterior, shown = model.posterior_, settings.get("shown")
@@ -248,10 +239,8 @@ class Asking:
         >>> model.outlook().items
         ('tea',)
         """
-        from predilect.decisions import outlook as of_claims
-
         check_arguments(k=k, n_people=n_people, retired=retired, random_state=random_state)
-        return of_claims.outlook(self, claim, level, k=k, n_people=n_people, retired=retired, random_state=random_state)
+        return outlook.outlook(self, claim, level, k=k, n_people=n_people, retired=retired, random_state=random_state)
 
     def suggest_each(
         self, candidates: Any, *, target: str | None = None, k: int = 1, strategy: str = "bald", exclude: Any = None,
@@ -285,16 +274,13 @@ class Asking:
         -----
         The choice of :meth:`suggest` with n = 1, in one prediction for everybody: a microsecond or two a candidate.
         """
-        from predilect.decisions import queries, suggestions
-        from predilect.decisions.weights import TARGETS
-
         fitted: Any = self
         check_arguments(k=k, retired=retired, difficulty=difficulty, repeat=repeat, random_state=random_state)
         check_choice("target", target, (None, "person", *TARGETS))
         if is_list(candidates):
             _refuse_strategy(strategy)
             weights = self._weights(target or "board", k=k, retired=retired, difficulty=difficulty)
-            return suggestions.suggest_to_each(
+            return crowd.suggest_to_each(
                 self, weights, candidates, exclude=exclude, repeat=repeat, random_state=random_state
             )
         if target not in (None, "person"):
@@ -302,7 +288,7 @@ class Asking:
                 f"pools of each person are for questions about these people, not target={quoted(target)}. About the "
                 "crowd give a list of people"
             )
-        return queries.suggest_each(fitted, candidates, strategy, repeat=repeat, random_state=random_state)
+        return questions.suggest_each(fitted, candidates, strategy, repeat=repeat, random_state=random_state)
 
     def suggest_set(
         self, user: Any = None, size: int = 4, candidates: Sequence[Any] | None = None, *, target: str = "person",
@@ -359,18 +345,15 @@ class Asking:
         >>> model.suggest_set("ann", 3)["item"].to_list()
         ['juice', 'milk', 'tea']
         """
-        from predilect.decisions import sets, suggestions
-        from predilect.decisions.weights import TARGETS
-
         fitted: Any = self
         check_arguments(size=size, k=k, repeat=repeat, random_state=random_state)
         check_choice("target", target, ("person", *TARGETS))
         if target != "person":
             weights = self._weights(target, k=k, retired=self._not_among(candidates, ()))
-            return suggestions.suggest_set_about_crowd(
+            return crowd.suggest_set_about_crowd(
                 self, weights, user, size, exclude=exclude, repeat=repeat, random_state=random_state
             )
-        return sets.suggest_set(
+        return questions.suggest_set(
             fitted, user, size, candidates, exclude=exclude, repeat=repeat, random_state=random_state
         )
 
@@ -437,8 +420,6 @@ class Asking:
         >>> model.decide("ann", ["juice", "milk"], cost_wrong=1, cost_question=0.01).question
         ('juice', 'milk')
         """
-        from predilect.decisions import acting
-
         fitted: Any = self
         return acting.decide(
             fitted, user, options, cost_wrong=cost_wrong, cost_question=cost_question, cost_defer=cost_defer,
@@ -470,8 +451,6 @@ class Asking:
         DataError
             As :meth:`decide`; if the model tells nobody apart, or does not know somebody.
         """
-        from predilect.decisions import acting
-
         fitted: Any = self
         check_arguments(users=users)
         return build_frame(
@@ -482,12 +461,14 @@ class Asking:
             fitted._backend,
         )  # fmt: skip
 
-    def versus(self, pairs: Sequence[tuple[Any, Any]], user: Any = None, *, scale: ScaleName | Scale = "probit") -> Any:
+    def versus(self, pairs: Any, other: Any = None, user: Any = None, *, scale: str | Scale = "probit") -> Any:
         """Probabilities that one item is better than another, P(A > B), for pairs of the crowd's board or one person's.
 
         Parameters
         ----------
-        pairs : list of (item, item)
+        pairs : list of (item, item), or item
+        other : item, optional
+            The item that an item is compared with.
         user : id, optional
             A person; by default the crowd. Where people are found hardly to differ (:meth:`describe` says so) it is
             nearly the crowd's difference, with an interval that does not allow for people who differ more.
@@ -511,13 +492,11 @@ class Asking:
         >>> import predilect
         >>> answers = {"left": ["tea"] * 3, "right": ["milk", "juice", "milk"], "winner": ["tea", "tea", "tea"]}
         >>> model = predilect.Population(personal=False).fit(answers)
-        >>> bool(model.versus([("tea", "milk")])["p_better"][0] > 0.9)
+        >>> bool(model.versus("tea", "milk")["p_better"][0] > 0.9)
         True
         """
-        from predilect.decisions import versus as of_pairs
-
         fitted: Any = self
-        return of_pairs.versus(fitted, pairs, user, scale=scale)
+        return of_pairs.versus(fitted, pairs, other, user, scale=scale)
 
     def scores(self, size: int = 4, anchor: Any = None, user: Any = None, *, random_state: int = 0) -> Any:
         """Rescaled utilities: how probable it is that an item is chosen from a set of the usual size.
@@ -558,12 +537,10 @@ class Asking:
         >>> round(model.scores()["score"].sum(), 6)
         100.0
         """
-        from predilect.decisions import scores as of_items
-
         fitted: Any = self
         check_arguments(size=size)
         check_count("random_state", random_state, 0)
-        return of_items.scores(fitted, size, anchor, user, random_state=random_state)
+        return scales.scores(fitted, size, anchor, user, random_state=random_state)
 
     def compress(
         self, keep: Any = None, loss: Any = "regret", criterion: Any = "auto", *, budget: int | None = None,

@@ -23,7 +23,7 @@ from predilect.data import Comparisons, ItemFeatures, PersonFeatures, Vocabulary
 from predilect.data.features import FeatureSpace
 from predilect.data.orders import as_orders, weights_of_rows
 from predilect.decisions.ranking import Board, board_columns, rank_utilities, refuse_unsound, score_columns
-from predilect.decisions.scales import Scale, ScaleName, scale_of
+from predilect.decisions.scales import Scale, scale_of
 from predilect.errors import DataWarning
 from predilect.inference.gaussian.covariates import CovariateEffects
 from predilect.inference.gaussian.posterior import Posterior, Utilities, centre
@@ -392,7 +392,7 @@ class RankingEstimator(Asking, Predicting):
         self,
         user: Any = None,
         *,
-        scale: ScaleName | Scale = "probit",
+        scale: str | Scale = "probit",
         base: float | None = None,
         anchor: Any = None,
     ) -> Any:
@@ -406,7 +406,8 @@ class RankingEstimator(Asking, Predicting):
             intervals that do not allow for people who differ more.
         scale : {"probit", "logit", "elo", "0-100", "share"}, default "probit"
             Of the scores: noise of one answer, log-odds, Elo points, from the last item to the first, Bradley-Terry
-            shares in per cent; defined in docs/reference/outputs.md.
+            shares in per cent; defined in docs/reference/outputs.md. "elo:1000" and "elo:1000:ITEM" say base and anchor
+            too.
         base : float, optional
             Score of the mean of the items, or of the anchor; by default 0.
         anchor : item, optional

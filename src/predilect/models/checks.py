@@ -1,4 +1,4 @@
-"""Checks of the parameters of Gaussian-process estimators, and their kernels."""
+"""Parameters of Gaussian-process estimators: checks, and the kernels and points that they stand for."""
 
 from __future__ import annotations
 

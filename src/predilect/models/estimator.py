@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import math
-import threading
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -81,22 +80,6 @@ class AnswerCounts:
         who = np.repeat(np.arange(stop - start), np.diff(self.ptr[start : stop + 1]))
         counts[who, self.item[entries]] = self.count[entries]
         return counts
-
-
-class Turn:
-    """A lock for those who change a model; what is pickled or copied deep gets another one."""
-
-    def __init__(self) -> None:
-        self._lock = threading.RLock()
-
-    def __enter__(self) -> None:
-        self._lock.acquire()
-
-    def __exit__(self, *_: object) -> None:
-        self._lock.release()
-
-    def __reduce__(self) -> tuple[type[Turn], tuple[()]]:
-        return Turn, ()
 
 
 class Learned(NamedTuple):
@@ -285,7 +268,7 @@ class Estimator(RankingEstimator, Saving, ShownEstimator, Constructed):
 
         Parameters
         ----------
-        X : Comparisons or data frame
+        X : Comparisons, data frame or list of pairs (winner, loser)
             A frame needs columns for left, right and (unless ``y`` is given) the answer, and perhaps who gave it; they
             are found by common names, or named by ``columns``. ``Population`` also takes None, or a frame without rows,
             where ``items`` are given: the prior, by which all are alike.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from predilect._base.arguments import check_arguments
 from predilect._base.estimator import Parameters, check_is_fitted
 from predilect._base.text import grouped, quoted
-from predilect.decisions.scales import ScaleName, scale_of
+from predilect.decisions.scales import scale_of
 from predilect.errors import DataError
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class ShownEstimator(Parameters):
         path: str | Path,
         *,
         title: str = "",
-        scale: ScaleName = "probit",
+        scale: str = "probit",
         base: float | None = None,
         anchor: Any = None,
         compare: Any = None,

@@ -33,13 +33,12 @@ from predilect.inference.gaussian.design import Sites
 from predilect.inference.likelihoods.grades import Thresholds
 from predilect.inference.likelihoods.views import PairLikelihood, Probit
 from predilect.inference.people.covariates import CovariateInformation, covariate_information
-from predilect.inference.people.empirical_bayes import consistency_step, ties_step
+from predilect.inference.people.empirical_bayes import consistency_step, information_of_consistency, ties_step
 from predilect.inference.people.engaged import consistency_of_others, counts_of_answers, with_clicks
-from predilect.inference.people.expectation import Expectation, expectation
+from predilect.inference.people.expectation import Expectation, converge, expectation
 from predilect.inference.people.law import Law
 from predilect.inference.people.layout import People, lay_out, with_own
 from predilect.inference.people.sandwich import Scores, scores_of_people
-from predilect.inference.people.update import information_of_consistency, settle, settle_all
 from predilect.parts.manifest import Parts
 
 _LAID_OUT = "laid-out.json"
@@ -216,17 +215,16 @@ def _settled(spec: Spec, people: People, state: PartState, one: Pass) -> tuple[P
     with workers(1):
         for _ in range(_MOST_FINAL_STEPS if spread else 0):
             now = _people(spec, people, state, one)
-            found = settle(now, state.sites, one.law, one.delta, tolerance=one.tolerance)
+            found = converge(now, state.sites, one.law, one.delta, tolerance=one.tolerance)
             moved = consistency_step(state.log_consistency, spread, found)
             change = float(np.abs(moved - state.log_consistency).max(initial=0.0))
             state = state._replace(log_consistency=moved)
             if change <= one.tolerance:
                 break
         now = _people(spec, people, state, one)
-        log_tie_factor, found, _ = settle_all(
-            now, state.sites, one.law, one.delta, spec.tie_spread, state.log_tie_factor, tolerance=one.tolerance
-        )
-        state = state._replace(log_tie_factor=log_tie_factor)
+        found = converge(now, state.sites, one.law, one.delta, spread=spec.tie_spread, tolerance=one.tolerance)
+        if spec.tie_spread:
+            state = state._replace(log_tie_factor=np.log(found.tie_factor))
         if spread:
             information = information_of_consistency(
                 _people(spec, people, state, one), state.sites, one.law, one.delta, found.care[:, 0],
@@ -305,7 +303,8 @@ def _with_prior(spec: Spec, found: Expectation, state: PartState) -> Expectation
 
 def _of_all(found: Expectation) -> Expectation:
     """Sums without what is of each person."""
-    return replace(found, own_slopes=np.zeros((0, 4)), engaged=np.zeros(0), evidences=np.zeros(0))
+    nothing = np.zeros(0)
+    return replace(found, own_slopes=np.zeros((0, 4)), engaged=nothing, evidences=nothing, tie_factor=nothing)
 
 
 def _log_prior(spec: Spec, state: PartState) -> float:

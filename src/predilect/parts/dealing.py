@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 import warnings
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -23,7 +24,6 @@ from predilect.data.comparisons import joined_grades, joined_tables
 from predilect.data.intake import Intake
 from predilect.data.read.options import ReadOptions, option, read_options
 from predilect.data.read.readers import BLOCK, UNPACK_LIMIT, as_the_whole, read_blocks
-from predilect.data.read.recognise import used_columns
 from predilect.errors import DataError, OutputError
 from predilect.parts.manifest import (
     ITEM_TABLE,
@@ -194,6 +194,7 @@ class _Dealt:
         self.n_parts = n_parts or 0
         self.names: list[str] = []
         self.user, self.n_rows = "", 0
+        self.used: frozenset[str] = frozenset()  # columns; of the first block all are looked at
         self._waiting: list[pl.DataFrame] = []
 
     def take(self, file: Path) -> None:
@@ -201,11 +202,13 @@ class _Dealt:
 
         def wanted(names: list[str]) -> list[str]:
             self.names = self.names or names
-            return used_columns(names, self.options)
+            once = [name for name, times in Counter(names).items() if times == 1]
+            return [name for name in once if not self.used or name in self.used]
 
         for block in read_blocks(file, wanted, table=self.options.get("table"), unpack_limit=self.unpack_limit):
             if not self.user:
                 self._begin(file, block)
+                block = block.select(wanted(block.columns))
             if self.user not in block:
                 raise DataError(
                     f'{file} has no column "{shown(self.user)}", which says who answered in the first file; files of '
@@ -225,6 +228,7 @@ class _Dealt:
             warnings.simplefilter("ignore")  # every part says it again
             self.first = Comparisons.read_with(block, self.options)
         self.user = self.first.intake.columns.get("user", "")
+        self.used = frozenset(self.first.intake.columns.values())
         if not self.first.has_users or not self.user or self.user not in block:
             raise DataError(
                 f"{file} has no column that says who answered, and parts hold whole people. Name it with "

@@ -41,7 +41,7 @@ def held_out(model, frame, items):
 
 
 def trade_offs(model):
-    table = model.coefficients()
+    table = model.worth.coefficients()
     mean = dict(zip(table["attribute"], table["mean"], strict=True))
     return {name: -mean[name] / mean["pf"] for name in mean}
 

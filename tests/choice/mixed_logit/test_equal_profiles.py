@@ -72,10 +72,10 @@ def test_profiles_are_as_items_with_names_of_their_own(settings):
     apart, items = described(table)
     one, other = fitted(answers, answers.item_table, **settings), fitted(apart, items, **settings)
     assert one.log_evidence_ == pytest.approx(other.log_evidence_, abs=ITERATIVE)
-    tables = [model.coefficients().sort("attribute").select("mean", "sd").to_numpy() for model in (one, other)]
+    tables = [model.worth.coefficients().sort("attribute").select("mean", "sd").to_numpy() for model in (one, other)]
     np.testing.assert_allclose(*tables, rtol=ITERATIVE)
     assert one.score(answers) == pytest.approx(other.score(apart), abs=ITERATIVE)
-    fits = [model.fit_of_people().sort("user").select("choices", "rlh", "p_guessing").to_numpy()
+    fits = [model.worth.fit_of_people().sort("user").select("choices", "rlh", "p_guessing").to_numpy()
             for model in (one, other)]  # fmt: skip
     np.testing.assert_allclose(*fits, rtol=ITERATIVE)
 
@@ -106,7 +106,7 @@ def test_chances_of_equal_alternatives_are_those_of_as_many():
     np.testing.assert_allclose(model.predict_choice(asked), odds / odds.sum(), atol=2e-3)  # over draws
     # In a market what is alike has names.
     new = {"item": ["copy"], "price": [2.0], "milk": [1.0]}
-    market = pl.DataFrame(model.simulate([first, second, "copy"], items=new))
+    market = pl.DataFrame(model.worth.simulate([first, second, "copy"], items=new))
     shares = dict(market.select("item", "share").rows())
     np.testing.assert_allclose([shares[one] for one in (first, second, "copy")], model.predict_choice(asked), atol=1e-4)
     assert shares[second] == pytest.approx(shares["copy"], abs=EXACT)

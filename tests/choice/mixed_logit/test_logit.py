@@ -99,11 +99,11 @@ def test_the_constants_are_those_of_what_labels_the_alternatives():
     X = np.take_along_axis(X, order[:, :, None], axis=1)
     b = referee.logit(X)
     sd = np.sqrt(np.diagonal(np.linalg.inv(referee.information(X, b))))
-    table = pl.DataFrame(model.contrasts("alternative")).filter(pl.col("level") == "bus")
+    table = pl.DataFrame(model.worth.contrasts("alternative")).filter(pl.col("level") == "bus")
     np.testing.assert_allclose(table["mean"], -b[:2], rtol=ITERATIVE)
     np.testing.assert_allclose(table["sd"], sd[:2], rtol=ITERATIVE)
     with pytest.raises(DataError, match='"cost" is no category with levels'):
-        model.contrasts("cost")
+        model.worth.contrasts("cost")
     with pytest.raises(DataError, match="clustered errors need people"):
         model.summary("clustered")
 
@@ -131,7 +131,7 @@ def test_clustered_errors_are_those_of_statsmodels_and_intervals_are_students():
     frame, items, D, said, person = pairs_study()
     theirs = discrete.Logit(said, D).fit(disp=0, cov_type="cluster", cov_kwds={"groups": person})
     model = MixedLogit(distributions="fixed").fit(pl.DataFrame(frame), items=items)
-    summary, coefficients = model.summary(), model.coefficients()
+    summary, coefficients = model.summary(), model.worth.coefficients()
     assert summary.errors == "clustered"
     np.testing.assert_allclose(summary.table["clustered"], theirs.bse, rtol=1e-5)
     z, p = theirs.params / theirs.bse, 2.0 * stats.t.sf(np.abs(theirs.params / theirs.bse), 29)
@@ -147,8 +147,10 @@ def test_clustered_errors_are_those_of_statsmodels_and_intervals_are_students():
     assert plain.summary().errors == "hessian"
     wider = np.array(theirs.bse / np.sqrt(np.diag(np.linalg.inv(-discrete.Logit(said, D).hessian(theirs.params)))))
     assert (wider > 1.2).all()
-    pay = [table["upper"][0] - table["lower"][0] for m in (model, plain) for table in [m.willingness_to_pay("y")]]
-    shares = [table["upper"][0] - table["lower"][0] for m in (model, plain) for table in [m.simulate(["a0", "b0"])]]
+    pay = [table["upper"][0] - table["lower"][0] for m in (model, plain) for table in [m.worth.willingness_to_pay("y")]]
+    shares = [
+        table["upper"][0] - table["lower"][0] for m in (model, plain) for table in [m.worth.simulate(["a0", "b0"])]
+    ]
     assert pay[0] > 1.1 * pay[1]
     assert shares[0] > 1.1 * shares[1]
 
@@ -325,7 +327,7 @@ def test_prints_of_the_table(tmp_path):
     assert row["upper"] - row["lower"] == pytest.approx(2.0 * Z_95 * row["robust"])
     assert "e-" not in tex.split(r"\midrule")[1].replace("log", "")  # p is in words where it is next to nothing
     assert "$<$ .001" in tex
-    pay = model.willingness_to_pay("price")
+    pay = model.worth.willingness_to_pay("price")
     both = summary.latex(pay)
     assert both.startswith(tex)
     assert both.count(r"\\") == tex.count(r"\\") + 1 + len(pay)
@@ -344,7 +346,7 @@ def test_the_table_of_coefficients_that_vary_has_their_spreads():
     assert table["what"].to_list() == ["mean"] * 3 + ["sd"] * 3
     for name in ("z", "p", "lower", "upper"):  # a spread of 0 is the edge of what is possible
         assert table[name].is_null().to_list() == [False] * 3 + [True] * 3
-    coefficients = pl.DataFrame(model.coefficients())
+    coefficients = pl.DataFrame(model.worth.coefficients())
     np.testing.assert_allclose(table["estimate"][:3], coefficients["mean"], rtol=ITERATIVE)
     np.testing.assert_allclose(table["hessian"][:3], coefficients["sd"], rtol=ITERATIVE)
     drawn = MixedLogit(n_draws=200, tol=10.0, n_jobs=1).fit(DATA.answers, items=DATA.items).summary()

@@ -34,7 +34,7 @@ def model() -> MixedLogit:
 
 def test_coefficients_are_in_the_units_of_the_attributes(model):
     other = fitted(DATA.items | {"price": [1000.0 * x + 7.0 for x in DATA.items["price"]]})
-    one, two = model.coefficients(), other.coefficients()
+    one, two = model.worth.coefficients(), other.worth.coefficients()
     for name in ("mean", "sd", "lower", "upper", "spread"):
         np.testing.assert_allclose(np.array(one[name]) / [1000.0, 1.0, 1.0], two[name], rtol=ITERATIVE)
     sets = [["i0", "i1", "i2"]]
@@ -44,7 +44,7 @@ def test_coefficients_are_in_the_units_of_the_attributes(model):
 
 
 def test_utilities_are_attributes_times_coefficients(model):
-    mean = np.array(model.coefficients()["mean"])
+    mean = np.array(model.worth.coefficients()["mean"])
     X = np.array([DATA.items[name] for name in ("price", "speed", "size")]).T
     board = dict(model.utilities().select("item", "mean").iter_rows())
     expected = (X - X.mean(axis=0)) @ mean
@@ -53,7 +53,7 @@ def test_utilities_are_attributes_times_coefficients(model):
 
 def test_levels_of_a_category_sum_to_nothing_whatever_the_first_one_is():
     color = [("red", "blue", "green")[i % 3] for i in range(30)]
-    one = fitted(DATA.items | {"color": color}).coefficients()
+    one = fitted(DATA.items | {"color": color}).worth.coefficients()
     levels = one.filter(pl.col("attribute") == "color")
     assert levels["level"].to_list() == ["blue", "green", "red"]
     assert abs(levels["mean"].sum()) < EXACT
@@ -75,7 +75,7 @@ def test_amounts_of_the_price_times_its_coefficient_are_the_coefficients():
     people = fitted(price="price")
     c = people.posterior_.people @ people.columns_.report.T
     assert (c[..., 0] < 0.0).all()
-    assert (np.array(people.coefficients()["mean"])[1:] * [1.0, 1.0] != 0.0).all()
+    assert (np.array(people.worth.coefficients()["mean"])[1:] * [1.0, 1.0] != 0.0).all()
     alike = fitted(price="price", distributions={"price": "fixed"})
     c = alike.posterior_.people @ alike.columns_.report.T
     assert np.ptp(c[..., 0], axis=0).max() == 0.0
@@ -141,7 +141,7 @@ def test_boards_pairs_and_chances_of_skew_draws_agree_with_the_draws():
     np.testing.assert_allclose(board["upper"][0], 2.0 * np.quantile(-coefficient, 0.975), rtol=ITERATIVE)
     asked = {"user": ["u0"], "left": [cheap], "right": [dear]}
     np.testing.assert_allclose(model.predict_proba(asked)[0, 0], expit(-4.0 * coefficient).mean(), atol=EXACT)
-    row = model.versus([(dear, cheap)], "u0")
+    row = model.versus([(dear, cheap)], user="u0")
     assert row["p_better"][0] == 0.0
     np.testing.assert_allclose(row["lower"][0], 4.0 * np.quantile(coefficient, 0.025), rtol=ITERATIVE)
 
@@ -232,7 +232,7 @@ def test_the_constants_of_alternatives_stay_wherever_they_stand():
         assert sorted(found.attributes_) == ["mode", "price", "size", "speed"]
         assert any("nothing of seats varies" in line for line in found.describe())
         with pytest.raises(DataError, match='what "seats" is worth is not known'):
-            found.price_curve(["i1", "i2"], "i1", "seats", [5.0])
+            found.worth.price_curve(["i1", "i2"], "i1", "seats", [5.0])
 
 
 def test_a_price_that_does_not_vary():
@@ -368,7 +368,7 @@ def test_it_comes_back_from_a_folder_with_classes_and_people(tmp_path):
     found = fitted(users=users, n_classes=2, price="price")
     found.save(tmp_path / "model")
     again = predilect.load(tmp_path / "model")
-    assert again.coefficients().equals(found.coefficients())
+    assert again.worth.coefficients().equals(found.worth.coefficients())
     assert again.classes().equals(found.classes())
     sets = [["i0", "i1", "i2"]]
     np.testing.assert_array_equal(chances_of_sets(again, sets, "u0001"), chances_of_sets(found, sets, "u0001"))

@@ -8,6 +8,7 @@ import pytest
 
 from contracts.prediction import PredictionContract
 from contracts.saving import SavingContract
+from contracts.setting import another_loop
 from predilect import MixedLogit
 
 
@@ -29,6 +30,7 @@ class TestBayes(PredictionContract, SavingContract):
         return self.make(n_draws=20, tol=1.0, **changes)
 
 
+@another_loop
 @pytest.mark.slow  # the same predictions and files as of the other method
 class TestSimulated(TestBayes):
     beyond_json: ClassVar[dict[str, Any]] = {"covariance": "full"}

@@ -34,8 +34,9 @@ def said(settings, columns):
         warnings.simplefilter("ignore", DataWarning)  # that nobody of that name has answers is meant
         found = [model.predict_choice(sets), *model.predict_margin(pairs), model.predict_proba(pairs)]
     found.append(np.array([model.log_evidence_]))
-    for table, by in ((model.simulate(OFFERED), ()), (model.willingness_to_pay("price"), ("attribute", "level")),
-                      (model.coefficients(), ("attribute", "level"))):  # fmt: skip
+    worth = model.worth
+    for table, by in ((worth.simulate(OFFERED), ()), (worth.willingness_to_pay("price"), ("attribute", "level")),
+                      (worth.coefficients(), ("attribute", "level"))):  # fmt: skip
         table = table.sort(by) if by else table
         found += [table[name].to_numpy() for name in table.columns if table[name].dtype.is_float()]
     return found

@@ -18,7 +18,7 @@ def test_intervals_cover_and_scales_are_right():
     for seed in range(100, 100 + N_SETS):
         data = choices(seed, n_users=300, n_tasks=10, n_options=4)
         model = MixedLogit(n_draws=4000, tol=1.2, n_jobs=1).fit(data.answers, items=data.items)
-        table = model.coefficients()
+        table = model.worth.coefficients()
         means.append((table["lower"].to_numpy() < MEAN) & (table["upper"].to_numpy() > MEAN))
         scale.append(table["mean"].to_numpy())
         back = model.columns_.report
@@ -26,7 +26,7 @@ def test_intervals_cover_and_scales_are_right():
         lower, upper = np.quantile(sd, [0.025, 0.975], axis=0)
         spreads.append((lower < truth) & (truth < upper))
         wider.append(sd.mean(axis=0))
-        worths = model.part_worths()
+        worths = model.worth.parts()
         inside = [worths[name].to_numpy().reshape(300, 3) for name in ("lower", "upper")]
         people.append(((inside[0] < data.coefficients) & (data.coefficients < inside[1])).mean())
     assert 0.925 <= np.mean(means) <= 0.98

@@ -168,7 +168,7 @@ def test_one_person_alone_has_the_posterior_of_an_integral():
     p /= p.sum()
     mean = grid @ p
     sd = np.sqrt((grid - mean) ** 2 @ p)
-    row = model.coefficients()
+    row = model.worth.coefficients()
     error = sd / np.sqrt(min(model.report_["prior"]["effective_size_means"]))
     assert abs(row["mean"][0] - mean) < 4.0 * error
     assert abs(row["sd"][0] - sd) < 4.0 * error
@@ -179,7 +179,7 @@ def test_one_person_alone_has_the_posterior_of_an_integral():
 def test_the_population_and_the_people_are_found_again():
     data = choices(0, n_users=150)
     model = MixedLogit(n_draws=3000, tol=1.2, n_jobs=1).fit(data.answers, items=data.items)
-    table = model.coefficients()
+    table = model.worth.coefficients()
     assert (np.abs(np.array(table["mean"]) - MEAN) < 4.0 * np.array(table["sd"])).all()
     error = (np.array(table["spread_upper"]) - np.array(table["spread_lower"])) / (2.0 * 1.96)
     assert (np.abs(np.array(table["spread"]) - data.coefficients.std(axis=0)) < 4.0 * error).all()

@@ -110,8 +110,8 @@ def test_the_maximum_has_no_slope_and_is_above_the_truth():
     assert model.report_["fit"]["converged"]
     wider = MixedLogit(method="simulated", n_draws=60, n_jobs=1).fit(data.answers, items=data.items)
     assert wider.log_evidence_ > model.log_evidence_  # the full covariance has the diagonal one as a special case
-    mean = np.array(wider.coefficients()["mean"])
-    sd = np.array(wider.coefficients()["sd"])
+    mean = np.array(wider.worth.coefficients()["mean"])
+    sd = np.array(wider.worth.coefficients()["sd"])
     assert (np.abs(mean - [-0.5, 1.0, 0.3]) < 4.0 * sd).all()
     noise = model.report_["prior"]
     assert 0.0 < noise["log_likelihood_sd"] < 5.0

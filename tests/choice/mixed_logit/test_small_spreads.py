@@ -33,6 +33,7 @@ def drawn(problem: ChoiceProblem, n_sweeps: int) -> Sample:
     )  # fmt: skip
 
 
+@pytest.mark.slow  # thousands of draws
 @pytest.mark.parametrize("spread", [0.0, 0.8])
 def test_one_coefficient_has_the_posterior_of_a_quadrature(spread):
     problem = study(50, [0.7], spread, n_tasks=4)

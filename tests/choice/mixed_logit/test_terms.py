@@ -72,26 +72,26 @@ def test_shares_follow_prices_through_every_product(model, tmp_path):
     inner = ITEMS.filter(pl.col("cost").is_between(2.0, 4.0))
     sets = [inner.filter(alternative=mode)["item"][0] for mode in MODES]
     costs = {row["item"]: row["cost"] for row in ITEMS.iter_rows(named=True)}
-    table = pl.DataFrame(model.elasticities(sets, "cost"))
-    share = dict(pl.DataFrame(model.simulate(sets))["item", "share"].iter_rows())
+    table = pl.DataFrame(model.worth.elasticities(sets, "cost"))
+    share = dict(pl.DataFrame(model.worth.simulate(sets))["item", "share"].iter_rows())
     for changed in sets:
         p, h = costs[changed], 1e-4
-        curve = pl.DataFrame(model.price_curve(sets, changed, "cost", [p - h, p + h]))
+        curve = pl.DataFrame(model.worth.price_curve(sets, changed, "cost", [p - h, p + h]))
         low, high = curve["share"].to_numpy().reshape(2, 3)
         by_differences = (high - low) / (2 * h) * p / np.array([share[one] for one in sets])
         np.testing.assert_allclose(table.filter(changes=changed)["elasticity"], by_differences, rtol=1e-5)
     # A new item that is a known one, and a saved model.
     known = ITEMS.filter(item=sets[1])
     new = known.with_columns(item=pl.lit("new"))
-    same = pl.DataFrame(model.simulate([sets[0], "new", sets[2]], items=new))["share"]
+    same = pl.DataFrame(model.worth.simulate([sets[0], "new", sets[2]], items=new))["share"]
     np.testing.assert_allclose(same, [share[one] for one in sets], rtol=1e-6)
     model.save(tmp_path / "m")
-    again = pl.DataFrame(load(tmp_path / "m").simulate([sets[0], "new", sets[2]], items=new))["share"]
+    again = pl.DataFrame(load(tmp_path / "m").worth.simulate([sets[0], "new", sets[2]], items=new))["share"]
     np.testing.assert_array_equal(again, same)
 
 
 def test_people_have_the_coefficients_of_their_covariates(model):
-    table = pl.DataFrame(model.part_worths()).filter(attribute="cost")
+    table = pl.DataFrame(model.worth.parts()).filter(attribute="cost")
     slope = pl.DataFrame(model.summary().table).filter(attribute="cost:income")["estimate"][0]
     base = pl.DataFrame(model.summary().table).filter(attribute="cost")["estimate"][0]
     np.testing.assert_allclose(table["mean"], base + slope * PEOPLE["income"].to_numpy(), atol=1e-4)
@@ -127,7 +127,7 @@ def test_other_methods_take_them_too(settings):
     model = fitted(["alternative", "cost", "time", "cost:time", "cost:income"], **given)
     table = pl.DataFrame(model.summary().table)
     assert abs(table.filter(attribute="cost:income")["estimate"][0] - 0.2) < 0.5
-    assert np.ptp(pl.DataFrame(model.part_worths()).filter(attribute="cost")["mean"].to_numpy()) > 0.1
+    assert np.ptp(pl.DataFrame(model.worth.parts()).filter(attribute="cost")["mean"].to_numpy()) > 0.1
 
 
 @pytest.mark.parametrize(

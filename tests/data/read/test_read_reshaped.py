@@ -114,7 +114,7 @@ def test_judgements_in_lists_in_both_orders(kind):
     assert found.items.ids == ["baseline", "m"]
     # First the baseline is A, then the model.
     got = sorted((row["winner"], row["grade"] or 0, row["weight"]) for row in found.to_frame("polars").to_dicts())
-    assert got == [("left", "2", 2), ("right", "1", 1), ("tie", 0, 1)]
+    assert got == [("left", "much better", 2), ("right", "better", 1), ("tie", 0, 1)]
     assert "A is the baseline" in found.intake.notes[0]
     other = Comparisons.from_frame(
         kind([{**row, "baseline": "gpt"} for row in rows]), columns={"context": "question_id"}
@@ -122,7 +122,7 @@ def test_judgements_in_lists_in_both_orders(kind):
     assert other.items.ids == ["gpt", "m"]
     assert other.contexts.ids == ["q", "r"]
     broken = kind([*rows, {**rows[0], "games": games("A>B", None)}])
-    with pytest.raises(DataError, match="the given outcome is missing in 1 of 6 rows"):
+    with pytest.raises(DataError, match=r'column "games" holds 1 value that is neither .* \(first: row 6, empty\)'):
         Comparisons.from_frame(broken)
     assert Comparisons.from_frame(broken, reading={"drop": "unknown"}).n_answers == 5
 

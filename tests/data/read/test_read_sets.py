@@ -335,3 +335,15 @@ def test_a_word_for_none_of_them_is_not_repeated_at_any_length():
 def test_a_kind_is_advised_only_where_it_helps():
     pairs = {"user": [1, 1, 2, 2], "left": list("abca"), "right": list("bcab"), "winner": list("acab")}
     refused(pairs, {}, "nothing in the table could be read so. Leave it out.", columns={"profile": ["user"]})
+
+
+def test_two_columns_may_say_who_answered():
+    """Of a row a task and of a row an alternative alike; not where one is the other's name."""
+    who = {"judge": list("abab"), "rater": list("ccdd")}
+    wide = {"price_1": [1.5, 2, 1, 3], "price_2": [2.5, 1, 3, 1], "choice": [1, 1, 2, 1]}
+    shown = {"options": ["x|y|z"] * 4, "choice": list("xyzx")}
+    long = {"judge": list("aabbaa"), "rater": list("ccdddd"), "task": [1, 1, 2, 2, 3, 3], "item": list("xyxyxy")}
+    for table in ({**who, **wide}, {**who, **shown}, {**long, "chosen": [1, 0, 0, 1, 1, 0]}):
+        refused(table, {}, 'columns={"who": "rater"}')
+        assert read(table, {}, columns={"who": "judge"}).users.ids == ["a", "b"]
+        assert read({**table, "rater": table["judge"]}, {}).users.ids == ["a", "b"]

@@ -155,3 +155,12 @@ def test_a_column_of_another_thing_is_no_alternative_beside_numbers():
     numbers = {"time_1": [1, 2, 3], "time_2": [3, 1, 2], "cost_1": [1, 2, 2], "cost_2": [2, 2, 1]}
     found = read(numbers, {"choice": [1, 2, 1], "time_taken": [7, 8, 9]})
     assert found.intake.ignored_columns == ("time_taken",)
+
+
+def test_a_task_of_one_row_is_no_alternative():
+    """The rows of each task but one hold each answer once, as alternatives with one mark a task would."""
+    table = {
+        "task": [1, 2, 3, 4, 1, 2, 3], "size_A": [2, 1, 1, 1, 2, 2, 1], "price_A": [1, 2, 2, 4, 3, 1, 2],
+        "size_B": [2, 1, 1, 1, 1, 1, 1], "price_B": [3, 2, 4, 2, 1, 3, 2], "choice": list("BABAABA"),
+    }  # fmt: skip
+    assert read(table, {}).intake.tasks_read == {"choices of the best of 2": 7}

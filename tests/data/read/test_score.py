@@ -14,6 +14,7 @@ def whole(seeds):
     return sum((score(layout, seeds) for layout in LAYOUTS), Counter())
 
 
+@pytest.mark.slow
 def test_questions_lead_to_what_was_meant():
     found = whole(range(3))
     assert found["WRONG"] == found["refusals"] == 0

@@ -29,7 +29,12 @@ def calls(path):
     return pstats.Stats(profile).total_calls
 
 
-@pytest.mark.parametrize("kind", KINDS)
+SLOW = {"attributes by alternative"}  # whose reading takes more than all others
+
+
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=pytest.mark.slow) if kind in SLOW else kind for kind in KINDS]
+)
 def test_twice_the_columns_are_twice_the_work(tmp_path, kind):
     def file(n):
         names, rows = KINDS[kind](n)

@@ -13,7 +13,6 @@ from predilect.inference.likelihoods.expectation import expected_arrays, value_a
 from predilect.inference.likelihoods.logit import Logit, tilted_scalar
 from predilect.inference.likelihoods.views import Likelihood, PairLikelihood, Probit
 from predilect.inference.people.ep import answers_evidence, em_pass, refresh_sites
-from predilect.inference.people.update import person_at_rest
 from referees.gaussian_likelihood import Gaussian
 from tolerances import EXACT, ITERATIVE
 
@@ -111,7 +110,7 @@ def test_loops_of_another_likelihood_do_without_the_probits_functions():
                 if f is not tilted_scalar:  # which takes from the probit what it needs
                     yield from called(f)
 
-    loops = [em_pass, refresh_sites, answers_evidence, person_at_rest, probit.tilted_arrays, expected_arrays]
+    loops = [em_pass, refresh_sites, answers_evidence, probit.tilted_arrays, expected_arrays]
     for loop in loops:
         inside = set(called(Logit.compiled(loop)))
         assert tilted_scalar in inside

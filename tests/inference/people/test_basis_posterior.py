@@ -9,9 +9,9 @@ import pytest
 
 from predilect.data.features import FeatureSpace
 from predilect.inference.gaussian.design import Sites
+from predilect.inference.people.expectation import converge
 from predilect.inference.people.law import Basis, Effects
 from predilect.inference.people.posterior import PopulationPosterior
-from predilect.inference.people.update import settle
 from predilect.models.population.prior import Functions, Hyperparameters
 from predilect.models.population.train import extend
 from referees.dense_basis import nobody
@@ -30,7 +30,7 @@ ON_ITEMS = {"items": False, "items, traits": True}  # without a basis; with trai
 def posterior_of(truth, rows=ROWS, *, heavy=False) -> PopulationPosterior:
     people = people_of(rows, truth, heavy=heavy)
     sites = Sites.flat(people.n_rows)
-    settle(people, sites, law_of(truth), truth.delta, tolerance=1e-14)
+    converge(people, sites, law_of(truth), truth.delta, tolerance=1e-14)
     on_items = np.array_equal(truth.Phi, np.eye(truth.Phi.shape[0]))
     basis = None if on_items else Basis(truth.Phi, truth.rho, truth.offset, truth.offset_variance, truth.own_scale)
     effects = Effects(truth.B, truth.C_B) if truth.B.size else None

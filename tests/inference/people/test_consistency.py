@@ -13,9 +13,9 @@ from objective_slopes import assert_slopes
 from predilect.inference.gaussian.design import Sites
 from predilect.inference.likelihoods.probit import margins_in_noise
 from predilect.inference.people.empirical_bayes import consistency_step
+from predilect.inference.people.expectation import converge
 from predilect.inference.people.law import Basis, Law
 from predilect.inference.people.posterior import PopulationPosterior
-from predilect.inference.people.update import settle
 from predilect.models.population.fit import PopulationPrior, fit_population
 from simulate import laid_out
 from simulate_people import DELTA, N_ITEMS, SPREAD, differing, laws
@@ -35,7 +35,7 @@ def crowd_of(law: Law, largest_state: int = 600):
 
 def evidence(people, theta, law, sites=None):
     sites = Sites.flat(people.n_rows) if sites is None else sites
-    return settle(replace(people, consistency=np.exp(theta)), sites, law, DELTA, tolerance=1e-13)
+    return converge(replace(people, consistency=np.exp(theta)), sites, law, DELTA, tolerance=1e-13)
 
 
 @pytest.mark.parametrize("law", LAWS)
@@ -46,7 +46,7 @@ def test_it_multiplies_the_utilities_that_answers_are_about(law, largest_state):
     sites, same = Sites.flat(people.n_rows), Sites.flat(people.n_rows)
     one = evidence(people, np.full(8, np.log(a)), law, sites)
     wider = Law(a * a * law.Sigma, a * law.mean, law.Phi, a * a * law.rho, a * law.shift)
-    other = settle(people, same, wider, DELTA, tolerance=1e-13)
+    other = converge(people, same, wider, DELTA, tolerance=1e-13)
     assert one.evidence == pytest.approx(other.evidence, abs=CONVERGED)
     np.testing.assert_allclose(one.H, a * a * other.H, atol=CONVERGED)
     np.testing.assert_allclose(one.D, a * a * other.D, atol=CONVERGED)
@@ -83,7 +83,9 @@ def test_the_fit_is_a_maximum_and_finds_who_answers_with_care():
     people = laid_out(rows)
     prior = PopulationPrior(np.eye(N_ITEMS), 8.0, 1.0, 4.0, consistency_spread=SPREAD)
     state = fit_population(people, prior, tolerance=1e-9, max_iter=1000)
-    current = settle(state.people_with_own(people), state.sites.copy(), state.posterior(people, prior).law, state.delta)
+    current = converge(
+        state.people_with_own(people), state.sites.copy(), state.posterior(people, prior).law, state.delta
+    )
     theta = consistency_step(state.log_consistency, SPREAD, current)
     np.testing.assert_allclose(theta, state.log_consistency, atol=1e-4)
     assert np.corrcoef(state.log_consistency, rows.theta)[0, 1] > 0.8

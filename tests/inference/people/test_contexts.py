@@ -46,15 +46,15 @@ def test_the_consensus_is_as_uncertain_as_products_of_two_peoples_scores_say(K, 
     frame, _ = arena(0, n_contexts=K, n_users=6)
     answers = read(frame)
     plain = Population(**FIXED).fit(replace(answers, context=None, contexts=None)).posterior_
-    sway = np.random.default_rng(1).normal(size=(answers.n_rows, int(own_effects)))
-    plain = replace(plain, people=replace(plain.people, sway=sway))
+    slope_columns = np.random.default_rng(1).normal(size=(answers.n_rows, int(own_effects)))
+    plain = replace(plain, people=replace(plain.people, slope_columns=slope_columns))
     found = with_contexts(plain, answers)
     n, people, law = answers.n_rows, plain.people, plain.law
     A = np.zeros((n, answers.n_items))
     A[np.arange(n), answers.left], A[np.arange(n), answers.right] = 1.0, -1.0
     told = people.weight * plain.sites.precision
     same = answers.user[:, None] == answers.user
-    Q = np.linalg.inv(np.diag(1.0 / told) + same * (A @ law.Sigma @ A.T + sway @ sway.T))
+    Q = np.linalg.inv(np.diag(1.0 / told) + same * (A @ law.Sigma @ A.T + slope_columns @ slope_columns.T))
     residual = plain.sites.linear / plain.sites.precision - A @ law.mean
     C, of_all, of_each, alike = plain.C_m, *np.zeros((3, answers.n_items, answers.n_items))
     for k in range(K):

@@ -13,7 +13,7 @@ from predilect.inference.gaussian.design import Sites
 from predilect.inference.people.expectation import expectation
 from predilect.inference.people.law import Law
 from predilect.inference.people.layout import lay_out
-from predilect.inference.people.person import Person, person_of
+from predilect.inference.people.person import part_of, person_of, side_by_side
 from tolerances import EXACT, ITERATIVE
 
 PRICES = (1.0, 2.0, 3.0, 4.0)
@@ -114,14 +114,14 @@ def test_a_person_is_the_same_put_together_of_rows():
     people = lay_out(everything(n_tasks=6))
     sites = Sites(np.linspace(0.1, 1.0, people.n_rows), np.linspace(-1.0, 1.0, people.n_rows))
     for user in range(people.n_users):
-        one = person_of(people, sites, user)
-        again = Person.of(one.rows(), one.traits, np.zeros(1), one.tasks())
-        assert again.items.tolist() == one.items.tolist()
+        one, own = part_of(people, sites, np.array([user]))
+        again, same = side_by_side([person_of(people, sites, user)], people)
+        assert again.item_idx.tolist() == one.item_idx.tolist()
         np.testing.assert_allclose(
-            law(True).covariance(again.items), law(False).covariance(one.items), atol=EXACT
+            law(True).covariance(again.item_idx), law(False).covariance(one.item_idx), atol=EXACT
         )  # copies have one utility
         mine, theirs = (
-            sorted(zip(p.task.tolist(), p.left.tolist(), p.right.tolist(), p.precision.tolist(), strict=True))
-            for p in (one, again)
+            list(zip(p.task.tolist(), p.left.tolist(), p.right.tolist(), s.precision.tolist(), strict=True))
+            for p, s in ((one, own), (again, same))
         )
         assert mine == theirs

@@ -11,8 +11,8 @@ import pytest
 from predilect.inference.gaussian.covariates import CovariateEffects, unit_of
 from predilect.inference.gaussian.design import Sites
 from predilect.inference.people.covariates import covariate_information
+from predilect.inference.people.expectation import converge
 from predilect.inference.people.layout import with_own
-from predilect.inference.people.update import settle
 from simulate_people import plain_law, with_covariates
 
 N_USERS, N_ITEMS = 7, 5
@@ -25,7 +25,7 @@ ON_A_BASIS = pytest.param(True, marks=pytest.mark.slow)
 def settled_at(gamma, law, largest_state=600):
     at = with_own(with_covariates(N_USERS, N_ITEMS, largest_state), np.zeros(0), np.zeros(0), np.asarray(gamma))
     sites = Sites.flat(at.n_rows)
-    return at, sites, settle(at, sites, law, 0.3, tolerance=1e-11)
+    return at, sites, converge(at, sites, law, 0.3, tolerance=1e-11)
 
 
 @pytest.mark.parametrize("basis", [False, ON_A_BASIS])
@@ -43,7 +43,7 @@ def test_no_effect_changes_no_bit():
     at, sites, found = settled_at([0.0, 0.0], plain_law(N_ITEMS))
     plain = replace(at, patterns=np.zeros((1, 0)), variant=np.zeros(at.n_rows, dtype=np.int64))
     plain_sites = Sites.flat(at.n_rows)
-    expected = settle(plain, plain_sites, plain_law(N_ITEMS), 0.3, tolerance=1e-11)
+    expected = converge(plain, plain_sites, plain_law(N_ITEMS), 0.3, tolerance=1e-11)
     np.testing.assert_array_equal(sites.linear, plain_sites.linear)
     np.testing.assert_array_equal(found.H, expected.H)
     assert found.evidence == expected.evidence
@@ -68,7 +68,7 @@ def test_consensus_and_effects_have_the_joint_covariance_of_the_sites(basis, lar
     at = replace(with_covariates(N_USERS, N_ITEMS, largest_state), traits=rng.normal(size=(N_USERS, 2)))
     at = with_own(with_tasks(at) if tasks else at, np.zeros(0), np.zeros(0), np.array([0.4, -0.7]))
     where, sites = replace(plain_law(N_ITEMS, basis), shift=rng.normal(size=(N_ITEMS, 2))), Sites.flat(at.n_rows)
-    found = settle(at, sites, where, 0.3, tolerance=1e-11)
+    found = converge(at, sites, where, 0.3, tolerance=1e-11)
     prior_m, precision = 0.8, 2.0
     Phi = where.Phi if basis else np.eye(N_ITEMS)
     M = Phi.shape[1]

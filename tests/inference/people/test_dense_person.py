@@ -12,11 +12,10 @@ from predilect.inference.gaussian.design import Sites
 from predilect.inference.people import dense as dense_person
 from predilect.inference.people.dense import DensePerson
 from predilect.inference.people.empirical_bayes import consensus_step
-from predilect.inference.people.expectation import expectation
+from predilect.inference.people.expectation import converge, expectation
 from predilect.inference.people.law import Law
 from predilect.inference.people.layout import People, lay_out
 from predilect.inference.people.posterior import PopulationPosterior
-from predilect.inference.people.update import settle
 from predilect.models.population.fit import PopulationPrior, fit_population
 from referees.dense_population import design
 from simulate import comparisons, crowd, laid_out, random_covariance, random_pairs
@@ -124,7 +123,7 @@ def posteriors():
     Sigma, m = population(2)
     light = lay_out(CROWD, largest_state=10**9)
     sites = Sites.flat(light.n_rows)
-    current = settle(light, sites, Law(Sigma, m), DELTA, tolerance=1e-12)
+    current = converge(light, sites, Law(Sigma, m), DELTA, tolerance=1e-12)
     _, C_m = consensus_step(m, np.linalg.inv(random_covariance(np.random.default_rng(5), N_ITEMS, 4.0)), current)
     return [PopulationPosterior(m, C_m, Sigma, lay_out(CROWD, largest_state=n), sites) for n in (10**9, 0, 64)]
 

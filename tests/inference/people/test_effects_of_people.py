@@ -11,11 +11,11 @@ from predilect.inference.gaussian.covariates import CovariateEffects
 from predilect.inference.gaussian.design import Sites
 from predilect.inference.people.covariates import own_effects
 from predilect.inference.people.empirical_bayes import effect_spreads_of
+from predilect.inference.people.expectation import converge
 from predilect.inference.people.law import Basis
 from predilect.inference.people.layout import with_own
 from predilect.inference.people.person import Overlay, part_of, person_of
 from predilect.inference.people.posterior import PopulationPosterior
-from predilect.inference.people.update import settle
 from referees.dense_population import person_ep
 from simulate_people import plain_law, with_covariates
 from tolerances import CONVERGED, ITERATIVE
@@ -45,7 +45,7 @@ def law(basis):
 
 def at_rest(at, where):
     sites = Sites.flat(at.n_rows)
-    return sites, settle(at, sites, where, DELTA, tolerance=1e-12)
+    return sites, converge(at, sites, where, DELTA, tolerance=1e-12)
 
 
 def augmented(where):
@@ -66,7 +66,7 @@ def referees(at, where):
         found.append(
             person_ep(
                 a * a * augmented(where), mean, left, right, at.outcome[rows], weight=at.weight[rows],
-                sway=at.patterns[at.variant[rows]] * SPREAD, delta=DELTA,
+                slope_columns=at.patterns[at.variant[rows]] * SPREAD, delta=DELTA,
             )
         )  # fmt: skip
     return found
@@ -112,7 +112,7 @@ def posterior_of(basis, largest_state):
     sites, _ = at_rest(at, where)
     M = RANK if basis else N_ITEMS
     C_m = 0.2 * np.cov(np.random.default_rng(1).normal(size=(M, 3 * M)))
-    effects = CovariateEffects(GAMMA, 0.01 * np.eye(2), spread=np.array(SPREAD))
+    effects = CovariateEffects(GAMMA, 0.01 * np.eye(2), patterns=at.patterns, spread=np.array(SPREAD))
     if not basis:
         return PopulationPosterior(where.mean, C_m, where.Sigma, at, sites, covariates=effects), C_m
     m = np.linalg.lstsq(where.Phi, where.mean, rcond=None)[0]
@@ -163,7 +163,9 @@ def test_people_beside_the_layout_and_parts_of_it_keep_their_effects(basis, larg
     for other in (beside, beside.consolidated()):
         np.testing.assert_allclose(other.margins(users, left, right, covariates=x), expected, rtol=CONVERGED)
     some, _ = part_of(posterior.people, posterior.sites, np.array([4, 2]))
-    np.testing.assert_array_equal(some.sway[-len(persons[2].outcome) :], persons[2].sway)
+    np.testing.assert_array_equal(
+        some.slope_columns[some.answer_ptr[1] :], beside.side_by_side([persons[2]])[0].slope_columns
+    )
 
 
 def test_covariates_of_the_other_sign_have_effects_of_the_other_sign():

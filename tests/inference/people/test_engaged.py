@@ -21,10 +21,10 @@ from predilect.inference.people.engaged import (
     unit_of_noise,
     with_clicks,
 )
+from predilect.inference.people.expectation import converge
 from predilect.inference.people.layout import lay_out_columns
 from predilect.inference.people.posterior import PopulationPosterior
 from predilect.inference.people.sandwich import wider
-from predilect.inference.people.update import settle
 from simulate import laid_out
 from simulate_people import DELTA, N_ITEMS, SPREAD, differing, plain_law
 from tolerances import CONVERGED, EXACT, ITERATIVE
@@ -39,7 +39,7 @@ def crowd():
 
 def rest(people, law, delta=DELTA):
     sites = Sites.flat(people.n_rows)
-    return settle(people, sites, law, delta, tolerance=1e-13), sites
+    return converge(people, sites, law, delta, tolerance=1e-13), sites
 
 
 # Loops that nothing else in the unit tests needs, and that take long to compile.

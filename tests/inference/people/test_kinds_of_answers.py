@@ -10,9 +10,9 @@ import pytest
 from predilect import Comparisons
 from predilect.inference.gaussian.design import Sites
 from predilect.inference.likelihoods.grades import Thresholds
+from predilect.inference.people.expectation import converge
 from predilect.inference.people.layout import People, lay_out, with_own
-from predilect.inference.people.person import person_of
-from predilect.inference.people.update import settle, settled
+from predilect.inference.people.person import part_of
 from simulate import laid_out
 from simulate_people import DELTA, N_ITEMS, SPREAD, differing, in_tasks, laws, many_in_tasks, with_covariates
 from tolerances import CONVERGED, ITERATIVE
@@ -85,7 +85,7 @@ def has_tasks(people: People) -> bool:
 def at_rest(people, law):
     sites = Sites.flat(people.n_rows)
     delta = DELTA if people.thresholds is None else people.thresholds.scale
-    return settle(people, sites, law, delta, tolerance=1e-12), sites
+    return converge(people, sites, law, delta, tolerance=1e-12), sites
 
 
 def test_dense_factorisations_say_what_updates_of_rank_one_say(people, law):
@@ -108,22 +108,21 @@ def test_a_person_alone_rests_where_the_person_does_among_all(people, law, large
     _, sites = at_rest(people, law)
     delta = DELTA if people.thresholds is None else people.thresholds.scale
     for user in range(people.n_users):
-        person = person_of(people, Sites.flat(people.n_rows), user)
-        done, change = settled(person, law, delta, largest_state=largest_state)
-        assert change < 1e-9
-        expected = person_of(people, sites, user)
-        np.testing.assert_allclose(done.precision, expected.precision, atol=CONVERGED)
-        np.testing.assert_allclose(done.linear, expected.linear, atol=CONVERGED)
-        assert done.consistency == expected.consistency
+        person, expected = part_of(people, sites, np.array([user]))
+        found = Sites.flat(person.n_rows)
+        person = replace(person, largest_state=largest_state)
+        assert converge(person, found, law, delta, sums=False).largest_change < 1e-9
+        np.testing.assert_allclose(found.precision, expected.precision, atol=CONVERGED)
+        np.testing.assert_allclose(found.linear, expected.linear, atol=CONVERGED)
 
 
-def test_a_person_alone_finds_the_same_threshold_of_their_own_by_dense_factorisations(people, law):
+def test_thresholds_of_their_own_are_the_same_by_dense_factorisations(people, law):
     delta = DELTA if people.thresholds is None else people.thresholds.scale
-    for user in range(people.n_users):
-        person = person_of(people, Sites.flat(people.n_rows), user)
-        light, heavy = (settled(person, law, delta, largest_state=size, spread=SPREAD)[0] for size in (600, 0))
-        np.testing.assert_allclose(heavy.precision, light.precision, atol=1e-7)
-        np.testing.assert_allclose(heavy.tie_factor, light.tie_factor, rtol=1e-7)
+    light, dense = Sites.flat(people.n_rows), Sites.flat(people.n_rows)
+    found = converge(people, light, law, delta, spread=SPREAD, tolerance=1e-10)
+    heavy = converge(replace(people, largest_state=0), dense, law, delta, spread=SPREAD, tolerance=1e-10)
+    np.testing.assert_allclose(dense.precision, light.precision, atol=1e-7)
+    np.testing.assert_allclose(heavy.tie_factor, found.tie_factor, rtol=1e-7)
 
 
 @pytest.mark.parametrize("largest_state", [600, 0])

@@ -12,17 +12,15 @@ from scipy.special import log_ndtr
 
 from predilect import Comparisons, Population
 from predilect.inference.gaussian.design import Sites
-from predilect.inference.people.expectation import expectation
+from predilect.inference.people.expectation import converge, expectation
 from predilect.inference.people.law import Law
-from predilect.inference.people.layout import LARGEST_STATE, People, lay_out_columns
-from predilect.inference.people.person import person_of
+from predilect.inference.people.layout import People, lay_out_columns
 from predilect.inference.people.posterior import PopulationPosterior
-from predilect.inference.people.update import settle, settled
 from predilect.models.population import fit as population
 from predilect.models.population.fit import PopulationPrior, fit_population
 from referees.person_in_decimals import margins_in_decimals
 from simulate import random_covariance
-from tolerances import CONVERGED, ITERATIVE
+from tolerances import ITERATIVE
 
 NEVER = 10**12  # as largest_state: rank-one updates for everybody
 
@@ -75,7 +73,7 @@ def test_margins_after_many_copies_are_those_of_sixty_digits(largest):
         if not people.n_rows:
             continue
         sites = Sites.flat(people.n_rows)
-        settle(people, sites, law, delta)
+        converge(people, sites, law, delta)
         mean, var = _margins_of(people, sites, law)
         rows = (people.item_idx[people.left], people.item_idx[people.right], people.weight)
         answers = list(zip(*(column.tolist() for column in (*rows, sites.precision, sites.linear)), strict=True))
@@ -89,7 +87,7 @@ def test_margins_after_many_copies_are_those_of_sixty_digits(largest):
 def test_one_margin_is_that_of_quadrature(copies):
     people = person([0, 0], [1, 1], [1, -1], copies, 2)
     law, sites = Law(np.diag([2.0, 3.0]), np.array([0.5, 0.0])), Sites.flat(2)
-    assert settle(people, sites, law, 0.0).is_sound
+    assert converge(people, sites, law, 0.0).is_sound
     mean, var = _margins_of(people, sites, law)
 
     def log_density(z: float) -> float:
@@ -123,8 +121,6 @@ def test_people_with_many_copies_settle_where_rank_one_updates_do():
             np.testing.assert_allclose(
                 getattr(one, name), getattr(other, name), rtol=ITERATIVE, atol=ITERATIVE, err_msg=f"{seed} {name}"
             )
-        alone, _ = settled(person_of(people, Sites.flat(people.n_rows), 0), law, delta, largest_state=LARGEST_STATE)
-        np.testing.assert_allclose(alone.precision, sites.precision, rtol=ITERATIVE, atol=CONVERGED)
 
 
 def small_crowd(seed: int) -> tuple[dict[str, list], list[int]]:
@@ -179,18 +175,16 @@ TORN = person([0, 0, 1] * 2, [1, 2, 2] * 2, [1, 1, 1, -1, -1, -1], [1e7] * 6, 3)
 
 def test_variances_below_zero_are_noticed():
     law = Law(50.0 * np.eye(3), np.zeros(3))
-    assert settle(TORN, Sites.flat(6), law, 0.0).is_sound
-    assert not settle(replace(TORN, largest_state=NEVER), Sites.flat(6), law, 0.0).is_sound
+    assert converge(TORN, Sites.flat(6), law, 0.0).is_sound
+    assert not converge(replace(TORN, largest_state=NEVER), Sites.flat(6), law, 0.0).is_sound
 
 
 def test_a_fit_that_ran_out_of_digits_has_not_converged(monkeypatch):
     prior = PopulationPrior(np.eye(3), 5.0, 50.0, 4.0)
     assert fit_population(TORN, prior).report.converged
-    at_rest = population.settle_all
 
     def out_of_digits(*arguments, **options):
-        log_tie_factor, final, last = at_rest(*arguments, **options)
-        return log_tie_factor, replace(final, largest_change=math.inf), last
+        return replace(converge(*arguments, **options), largest_change=math.inf)
 
-    monkeypatch.setattr(population, "settle_all", out_of_digits)
+    monkeypatch.setattr(population, "converge", out_of_digits)
     assert not fit_population(TORN, prior).report.converged

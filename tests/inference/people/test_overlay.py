@@ -9,12 +9,12 @@ import pytest
 
 from predilect.data.keyed_rows import MOST_ITEMS, MOST_VARIANTS, Rows, keys_of, sides_of
 from predilect.inference.gaussian.design import Sites
+from predilect.inference.people.expectation import SITE_TOLERANCE, converge
 from predilect.inference.people.law import Basis, Effects
 from predilect.inference.people.layout import lay_out
 from predilect.inference.people.moved import Since, changed_since
-from predilect.inference.people.person import Overlay, joined, person_of, side_by_side
+from predilect.inference.people.person import Overlay, joined, part_of, person_of, side_by_side
 from predilect.inference.people.posterior import PopulationPosterior
-from predilect.inference.people.update import SITE_TOLERANCE, settle, settled
 from simulate import comparisons, crowd, random_covariance
 from tolerances import CONVERGED, EXACT
 
@@ -40,7 +40,7 @@ def posterior_of(kind: str, largest_state: int = 600) -> PopulationPosterior:
         rng.standard_normal(M), random_covariance(rng, M, 0.1), random_covariance(rng, M, 1.5), people,
         Sites.flat(people.n_rows), basis, effects,
     )  # fmt: skip
-    settle(people, empty.sites, empty.law, DELTA, tolerance=1e-13)
+    converge(people, empty.sites, empty.law, DELTA, tolerance=1e-13)
     return empty
 
 
@@ -71,38 +71,72 @@ def test_keys_say_what_they_stand_for_and_sort_like_answers():
     np.testing.assert_array_equal(np.argsort(key), np.lexsort((outcome, variant, right, left)))
 
 
+def rows_of(keys, weight, users=None) -> Rows:
+    """Answers by themselves."""
+    keys = np.asarray(keys, dtype=np.int64)
+    users = np.zeros_like(keys) if users is None else np.asarray(users, dtype=np.int64)
+    return Rows.new(users, keys, np.asarray(weight, dtype=float))
+
+
+def told(rows: Rows) -> dict[tuple[int, int], float]:
+    """Weights of answers by themselves."""
+    return dict(zip(zip(rows.user.tolist(), rows.key.tolist(), strict=True), rows.weight.tolist(), strict=True))
+
+
 def test_rows_come_and_go_like_counts():
     rng = np.random.default_rng(2)
-    rows, held = Rows.of(np.zeros(0, dtype=np.int64), np.zeros(0), (np.zeros(0),)), {}
+    rows, held = rows_of([], []), {}
     for _ in range(200):
-        keys = rng.choice(12, size=int(rng.integers(1, 4)), replace=False).astype(np.int64)
+        pairs = rng.choice(24, size=int(rng.integers(1, 4)), replace=False)
+        more = rows_of(pairs % 12, rng.integers(1, 4, size=len(pairs)), pairs // 12).merged()
         if rng.random() < 0.55:
-            weight = rng.integers(1, 4, size=len(keys)).astype(float)
-            rows = rows.plus(keys, weight)
-            held = held | {key: held.get(key, 0.0) + w for key, w in zip(keys.tolist(), weight, strict=True)}
+            rows = rows.plus(more)
+            held = held | {what: held.get(what, 0.0) + weight for what, weight in told(more).items()}
         else:
-            keys = keys[rows.held(keys) > 0]
-            rows = rows.plus(keys, -np.ones(len(keys)))
-            held = {key: w - (key in keys) for key, w in held.items() if w - (key in keys) > 0}
-        assert dict(zip(rows.key.tolist(), rows.weight.tolist(), strict=True)) == held
-        assert (np.diff(rows.key) > 0).all()
-        assert len(rows.carried[0]) == len(rows.key)
+            place = rows.places(more)
+            assert [what in held for what in told(more)] == (place >= 0).tolist()
+            place = place[place >= 0]
+            gone = told(rows.at(place))
+            rows = rows.less(place, np.ones(len(place)))
+            held = {what: weight - (what in gone) for what, weight in held.items() if weight - (what in gone) > 0}
+        assert told(rows) == held
+        assert list(held) == [] or sorted(held) == list(told(rows))
 
 
-def test_what_rows_carry_stays_with_them_and_new_rows_carry_nothing():
-    rows = Rows.of(np.array([7, 3, 3]), np.array([1.0, 1.0, 3.0]), (np.array([0.7, 0.2, 0.4]),))
+def test_sites_of_rows_stay_with_them_and_new_rows_have_none():
+    given = rows_of([7, 3, 3], [1.0, 1.0, 3.0])._replace(precision=np.array([0.7, 0.2, 0.4]))
+    rows = given.merged()
     np.testing.assert_array_equal(rows.key, [3, 7])
-    np.testing.assert_allclose(rows.carried[0], [0.35, 0.7])
-    more = rows.plus(np.array([9, 5, 7]), np.ones(3))
+    np.testing.assert_array_equal(rows.weight, [4.0, 1.0])
+    np.testing.assert_allclose(rows.precision, [0.35, 0.7])
+    more = rows.plus(rows_of([9, 5, 7], [1.0, 1.0, 1.0]))
     np.testing.assert_array_equal(more.key, [3, 5, 7, 9])
-    np.testing.assert_allclose(more.carried[0], [0.35, 0.0, 0.7, 0.0])
-    np.testing.assert_allclose(more.plus(np.array([3]), np.array([-4.0])).carried[0], [0.0, 0.7, 0.0])
-    np.testing.assert_allclose(rows.plus(np.array([5]), np.ones(1)).carried[0], [0.35, 0.0, 0.7])
+    np.testing.assert_array_equal(more.weight, [4.0, 1.0, 2.0, 1.0])
+    np.testing.assert_allclose(more.precision, [0.35, 0.0, 0.7, 0.0])
+    np.testing.assert_allclose(more.less(np.array([0]), np.array([4.0])).precision, [0.0, 0.7, 0.0])
 
 
 def test_weights_that_are_not_whole_leave_no_dust():
-    rows = Rows.of(np.array([1]), np.array([0.1])).plus(np.array([1]), np.array([0.2]))
-    assert not len(rows.plus(np.array([1]), np.array([-0.3])).key)
+    rows = rows_of([1], [0.1]).plus(rows_of([1], [0.2]))
+    assert not len(rows.less(np.array([0]), np.array([0.3])).key)
+
+
+def test_tasks_come_and_go_as_a_whole_whatever_their_numbers_are():
+    def task(number, keys, copies=(0, 0)):
+        n = np.zeros(len(keys), dtype=np.int64)
+        return Rows.new(n, np.array(keys), np.ones(len(keys)), np.array(copies), n + number)
+
+    rows = rows_of([3, 5], [1.0, 2.0]).plus(Rows.stacked([task(0, (3, 5)), task(1, (3, 9))])).plus(task(0, (3, 5)))
+    assert len(rows.key) == 8
+    assert [len(parts) for parts in rows.tasks().values()] == [2, 1]
+    assert (rows.places(task(7, (5, 9))) == -1).all()
+    assert (rows.places(task(7, (3, 5), (0, 1))) == -1).all()  # of another copy of the item
+    gone = Rows.stacked([task(4, (5, 3)), task(6, (3, 5))])
+    place = rows.places(gone)
+    assert len(set(place.tolist())) == 4
+    rest = rows.less(place, np.ones(4))
+    assert sorted(rest.key[rest.task >= 0].tolist()) == [3, 9]
+    assert told(rest.at(rest.task < 0)) == {(0, 3): 1.0, (0, 5): 2.0}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -132,32 +166,36 @@ def test_one_person_settles_where_everybody_does(kind, largest_state):
     posterior = posterior_of(kind, largest_state)
     for user in range(9):
         person = person_of(posterior.people, Sites.flat(posterior.people.n_rows), user)
-        done, change = settled(person, posterior.law, DELTA, largest_state=largest_state)
-        assert change <= SITE_TOLERANCE
-        assert not person.precision.any()  # who is given is not altered
-        expected = person_of(posterior.people, posterior.sites, user)
-        np.testing.assert_allclose(done.precision, expected.precision, atol=CONVERGED)
-        np.testing.assert_allclose(done.linear, expected.linear, atol=CONVERGED)
+        people, sites = posterior.side_by_side([person])
+        found = converge(people, sites, posterior.law, DELTA, tolerance=SITE_TOLERANCE, sums=False)
+        assert found.largest_change <= SITE_TOLERANCE
+        assert not found.H.size
+        assert not person.rows.precision.any()  # who is given is not altered
+        expected = person_of(posterior.people, posterior.sites, user).rows
+        np.testing.assert_allclose(sites.precision, expected.precision, atol=CONVERGED)
+        np.testing.assert_allclose(sites.linear, expected.linear, atol=CONVERGED)
 
 
 def test_layouts_taken_apart_and_put_together():
     posterior = posterior_of("traits")
-    persons = [person_of(posterior.people, posterior.sites, user) for user in range(9)]
+    people, sites = posterior.people, posterior.sites
+    persons = [person_of(people, sites, user) for user in range(9)]
     order = [5, 2, 8, 0]
-    some, sites = side_by_side([persons[user] for user in order], N_ITEMS)
-    for place, user in enumerate(order):
-        for one, other in zip(person_of(some, sites, place), persons[user], strict=True):
-            np.testing.assert_array_equal(one, other)
-    rest = side_by_side([persons[user] for user in (1, 3, 4, 6, 7)], N_ITEMS)
-    back = np.array([3, 4, 1, 5, 6, 0, 7, 8, 2])
-    whole, sites = joined(some, sites, rest, back)
+    some, of_some = side_by_side([persons[user] for user in order], people)
+    taken, of_taken = part_of(people, sites, np.array(order))
     for name in PEOPLE_ARRAYS:
-        np.testing.assert_array_equal(getattr(whole, name), getattr(posterior.people, name))
-    np.testing.assert_array_equal(sites.linear, posterior.sites.linear)
-    without, _ = joined(some, sites, rest, np.array([8, 0]))  # whoever is not named is left out
+        np.testing.assert_array_equal(getattr(some, name), getattr(taken, name))
+    np.testing.assert_array_equal(of_some.linear, of_taken.linear)
+    rest = side_by_side([persons[user] for user in (1, 3, 4, 6, 7)], people)
+    back = np.array([3, 4, 1, 5, 6, 0, 7, 8, 2])
+    whole, of_whole = joined(some, of_some, rest, back)
+    for name in PEOPLE_ARRAYS:
+        np.testing.assert_array_equal(getattr(whole, name), getattr(people, name))
+    np.testing.assert_array_equal(of_whole.linear, sites.linear)
+    without, its = joined(some, of_some, rest, np.array([8, 0]))  # whoever is not named is left out
     for place, user in enumerate((7, 5)):
-        for name in ("left", "right", "outcome", "weight"):
-            np.testing.assert_array_equal(getattr(person_of(without, _, place), name), getattr(persons[user], name))
+        for one, other in zip(person_of(without, its, place).rows, persons[user].rows, strict=True):
+            np.testing.assert_array_equal(one, other)
 
 
 def test_new_items_see_the_people_beside_the_layout():

@@ -11,10 +11,10 @@ from scipy.stats import invwishart
 from predilect.inference.gaussian.design import Sites
 from predilect.inference.gaussian.posterior import GaussianPosterior
 from predilect.inference.people.empirical_bayes import consensus_step
+from predilect.inference.people.expectation import converge
 from predilect.inference.people.law import Law
 from predilect.inference.people.layout import with_own
 from predilect.inference.people.posterior import PopulationPosterior
-from predilect.inference.people.update import settle
 from referees.dense_population import crowd_ep
 from simulate import answers, crowd, laid_out, random_covariance
 from tolerances import CONVERGED, EXACT, STATISTICAL
@@ -29,7 +29,7 @@ def fitted(rows, n_items=N_ITEMS, seed=0):
     Sigma, K = random_covariance(rng, n_items, 2.0), random_covariance(rng, n_items)
     people, m = laid_out(rows), rng.standard_normal(n_items)
     sites = Sites.flat(people.n_rows)
-    current = settle(people, sites, Law(Sigma, m), 0.4, tolerance=1e-14)
+    current = converge(people, sites, Law(Sigma, m), 0.4, tolerance=1e-14)
     _, C_m = consensus_step(m, np.linalg.inv(4.0 * K), current)
     return PopulationPosterior(m, C_m, Sigma, people, sites)
 
@@ -61,9 +61,8 @@ def test_utilities_at_another_consistency_keep_the_sites(posterior):
     careful = replace(posterior, people=people)
     for user, away in ((0, 0.0), (0, 1.5), (1, -1.0), (3, 1.5)):
         a = np.exp(0.3 + 0.4 * away)
-        own = careful.answers_of(user)
-        X = np.zeros((len(own.left), N_ITEMS))
-        X[np.arange(len(X)), own.items[own.left]], X[np.arange(len(X)), own.items[own.right]] = 1.0, -1.0
+        own, (left, right, _) = careful.answers_of(user).rows, careful.answered_rows(user)
+        X = np.eye(N_ITEMS)[left] - np.eye(N_ITEMS)[right]
         S_inv = np.linalg.inv(a * a * posterior.Sigma)
         C = np.linalg.inv(S_inv + X.T @ ((own.weight * own.precision)[:, None] * X))
         mean, covariance = careful.with_consistencies(away).person(user).times(a).dense()

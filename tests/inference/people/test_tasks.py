@@ -7,8 +7,8 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from predilect.inference.gaussian.design import Sites
+from predilect.inference.people.expectation import converge
 from predilect.inference.people.law import Law
-from predilect.inference.people.update import settle
 from simulate_people import N_ITEMS, TASKS, in_tasks
 from tolerances import CONVERGED, EXACT
 
@@ -23,7 +23,7 @@ def law(basis=False, m=0.0, Sigma=0.0):
 
 
 def evidence(at, where=None):
-    return settle(at, Sites.flat(at.n_rows), where or law(), 0.4, tolerance=1e-11)
+    return converge(at, Sites.flat(at.n_rows), where or law(), 0.4, tolerance=1e-11)
 
 
 def exact(at, where, user):
@@ -58,7 +58,8 @@ def test_a_task_of_one_pair_is_the_pair(basis, largest_state):
     one, other = (in_tasks(rows, largest_state) for rows in (pairs, tasks))
     sites = Sites.flat(one.n_rows), Sites.flat(one.n_rows)
     found, same = (
-        settle(at, at_sites, law(basis), 0.0, tolerance=1e-13) for at, at_sites in zip((one, other), sites, strict=True)
+        converge(at, at_sites, law(basis), 0.0, tolerance=1e-13)
+        for at, at_sites in zip((one, other), sites, strict=True)
     )
     assert same.evidence == pytest.approx(found.evidence, abs=EXACT)
     for name in ("H", "D", "r", "r_items", "own_H", "own_D", "care"):

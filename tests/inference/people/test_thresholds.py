@@ -7,22 +7,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize_scalar
+from scipy.optimize import brentq, minimize_scalar
 from scipy.stats import norm
 
 from objective_slopes import assert_slopes
 from predilect import Calibration, Population
 from predilect.inference.gaussian.design import Sites
 from predilect.inference.people.empirical_bayes import tie_spread_of, ties_step
-from predilect.inference.people.person import person_of
-from predilect.inference.people.update import (
-    FIRST_REST,
-    next_threshold,
-    settle,
-    settle_all,
-    settled,
-    thresholds_at_rest,
-)
+from predilect.inference.people.ep import FIRST_REST, next_threshold
+from predilect.inference.people.expectation import converge
+from predilect.inference.people.person import part_of
 from predilect.models.population.fit import PopulationPrior, fit_population
 from simulate import comparisons, laid_out
 from simulate_people import DELTA, N_ITEMS, SPREAD, differing, laws
@@ -35,7 +29,7 @@ LAW = LAWS[0]
 
 def evidence(people, theta):
     sites = Sites.flat(people.n_rows)
-    return settle(replace(people, tie_factor=np.exp(theta)), sites, LAW, DELTA, tolerance=1e-13)
+    return converge(replace(people, tie_factor=np.exp(theta)), sites, LAW, DELTA, tolerance=1e-13)
 
 
 @pytest.mark.parametrize("largest_state", [600, 0])
@@ -47,11 +41,13 @@ def test_curvature_of_the_evidence_of_one_answer(largest_state):
     assert abs((up - down) / (2.0 * step) - evidence(people, theta).ties[0, 1]) < ITERATIVE
 
 
-def test_each_threshold_rests_where_a_search_finds_it():
-    people = laid_out(ROWS)
+@pytest.mark.parametrize("largest_state", [600, 0])
+def test_each_threshold_rests_where_a_search_finds_it(largest_state):
+    people = replace(laid_out(ROWS), largest_state=largest_state)
     sites = Sites.flat(people.n_rows)
-    theta, found, last = settle_all(people, sites, LAW, DELTA, SPREAD, np.zeros(people.n_users), tolerance=1e-10)
-    assert last <= 1e-10
+    found = converge(people, sites, LAW, DELTA, spread=SPREAD, tolerance=1e-10)
+    theta = np.log(found.tie_factor)
+    assert found.largest_change <= 5e-10
     np.testing.assert_allclose(found.ties[:, 0], theta / SPREAD**2, atol=CONVERGED)
     assert theta[6] == 0.0  # who has no answers
     for user in (0, 3, 4):
@@ -63,12 +59,10 @@ def test_each_threshold_rests_where_a_search_finds_it():
 
         best = minimize_scalar(loss, bounds=(-3.0, 3.0), method="bounded", options={"xatol": 1e-7})
         assert abs(best.x - theta[user]) < 1e-5
-    # One person alone gets there too, from another start.
-    for user in (1, 4):
-        person = person_of(people, Sites.flat(people.n_rows), user)._replace(tie_factor=np.array([2.0]))
-        done, change = settled(person, LAW, DELTA, largest_state=600, spread=SPREAD)
-        assert change < 1e-9
-        assert abs(math.log(done.tie_factor[0]) - theta[user]) < CONVERGED
+    # From another start, too; where nobody answers, there is none.
+    again = replace(people, tie_factor=np.full(people.n_users, 2.0))
+    other = converge(again, Sites.flat(people.n_rows), LAW, DELTA, spread=SPREAD, tolerance=1e-10)
+    np.testing.assert_allclose(np.log(other.tie_factor), theta, atol=CONVERGED)
 
 
 @pytest.mark.slow
@@ -78,64 +72,53 @@ def test_a_person_alone_rests_where_the_person_does_among_all(law, spread):
     people = laid_out(ROWS)
     people = replace(people, traits=np.linspace(-1.0, 1.0, people.n_users)[:, None] * np.ones(law.shift.shape[1]))
     sites = Sites.flat(people.n_rows)
-    theta, found, last = settle_all(people, sites, law, DELTA, spread, np.zeros(people.n_users), tolerance=1e-10)
-    assert max(found.largest_change, last) <= 1e-10
+    first = converge(people, sites, law, DELTA, spread=spread, tolerance=1e-10)
+    assert first.largest_change <= 5e-10
     for largest_state in (600, 40, 0):  # by updates of rank one; some by dense factorisations; all
         layout = replace(people, largest_state=largest_state, shards=[(0, 5), (5, people.n_users)])
         again = Sites.flat(people.n_rows)
-        found_theta, found, last = settle_all(
-            layout, again, law, DELTA, spread, np.zeros(people.n_users), tolerance=1e-10
-        )
-        assert max(found.largest_change, last) < 1e-9
-        np.testing.assert_allclose(found_theta, theta, atol=CONVERGED)
+        found = converge(layout, again, law, DELTA, spread=spread, tolerance=1e-10)
+        assert found.largest_change < 1e-9
+        np.testing.assert_allclose(found.tie_factor, first.tie_factor, atol=CONVERGED)
         np.testing.assert_allclose(again.precision, sites.precision, atol=CONVERGED)
         np.testing.assert_allclose(again.linear, sites.linear, atol=CONVERGED)
         for user in range(people.n_users):
-            person = person_of(people, Sites.flat(people.n_rows), user)
-            done, change = settled(person, law, DELTA, largest_state=largest_state, spread=spread)
-            assert change < 1e-9
-            rows = slice(people.answer_ptr[user], people.answer_ptr[user + 1])
-            assert abs(math.log(done.tie_factor[0]) - theta[user]) < CONVERGED
-            np.testing.assert_allclose(done.precision, sites.precision[rows], atol=CONVERGED)
-            np.testing.assert_allclose(done.linear, sites.linear[rows], atol=CONVERGED)
+            person, expected = part_of(layout, sites, np.array([user]))
+            own = Sites.flat(person.n_rows)
+            found = converge(person, own, law, DELTA, spread=spread, tolerance=1e-10, sums=False)
+            assert found.largest_change < 1e-9
+            assert abs(found.tie_factor[0] - first.tie_factor[user]) < CONVERGED
+            np.testing.assert_allclose(own.precision, expected.precision, atol=CONVERGED)
+            np.testing.assert_allclose(own.linear, expected.linear, atol=CONVERGED)
+
+
+def rest_of(evaluate, spread: float, tolerance: float):
+    """θ by chords, of gradients and curvatures at the tolerance that each asks for; the last step, and all that."""
+    theta, asked, done, memory = 0.0, [], False, (0.0, 0.0, 0.0, 1.0, FIRST_REST)
+    while not done and len(asked) < 40:
+        asked.append(memory[-1])
+        theta, *memory, done = next_threshold(theta, *evaluate(theta, memory[-1]), spread, tolerance, *memory)
+    assert done
+    return theta, memory[-2], asked
 
 
 def test_a_step_stops_where_it_stands_still():
-    calls = []
-
-    def evaluate(theta):
-        calls.append(theta)
-        return np.column_stack([-4.0 * (theta - 1.0), np.full(2, -4.0)])
-
-    theta, last = thresholds_at_rest(evaluate, np.zeros(2), 1.0, 1e-12)
-    np.testing.assert_allclose(theta, 0.8, atol=1e-12)  # 4 (1 - θ) = θ
-    assert len(calls) == 2
-    assert last <= 1e-12
+    theta, last, asked = rest_of(lambda theta, _: (-4.0 * (theta - 1.0), -4.0), 1.0, 1e-12)
+    assert abs(theta - 0.8) < 1e-12  # 4 (1 - θ) = θ
+    assert last <= 5e-12
+    assert len(asked) <= 4
 
 
-def test_one_threshold_rests_where_many_do_with_sites_as_still_as_it_needs():
+def test_a_threshold_rests_with_sites_as_still_as_it_needs():
     # 6 tanh(1 - θ) - 3 (θ + .3)³ less the prior's pull; sites that may still move blur the gradient by as much.
-    asked = []
+    sign = iter([(-1) ** k for k in range(100)])
 
     def exact(theta):
-        return np.column_stack([6.0 * np.tanh(1.0 - theta) - 3.0 * (theta + 0.3) ** 3, np.full(1, -4.0)])
+        return 6.0 * np.tanh(1.0 - theta) - 3.0 * (theta + 0.3) ** 3
 
-    def blurred(theta, tolerance):
-        asked.append(tolerance)
-        gradient, curvature = exact(np.array([theta]))[0].tolist()
-        return gradient + (-1) ** len(asked) * tolerance, curvature
-
-    many, _ = thresholds_at_rest(exact, np.zeros(1), 0.8, 1e-11)
-    theta, gradient, step, chord, last, rest, done = 0.0, 0.0, 0.0, 0.0, 1.0, FIRST_REST, False
-    for _ in range(40):
-        theta, gradient, step, chord, last, rest, done = next_threshold(
-            theta, *blurred(theta, rest), 0.8, 1e-10, gradient, step, chord, last, rest
-        )
-        if done:
-            break
-    one = theta
-    assert done
-    assert abs(one - many[0]) < 1e-9
+    theta, last, asked = rest_of(lambda x, tolerance: (exact(x) + next(sign) * tolerance, -4.0), 0.8, 1e-10)
+    wanted = brentq(lambda x: exact(x) - x / 0.8**2, -1.0, 1.0, xtol=1e-13)
+    assert abs(theta - wanted) < 1e-9
     assert last <= 5e-10
     assert asked[0] > 1e-4
     assert asked[-1] == 1e-10
@@ -180,7 +163,8 @@ def test_the_fit_is_a_maximum_and_thresholds_average_out():
     people = laid_out(rows)
     prior = PopulationPrior(np.eye(N_ITEMS), 8.0, 1.0, 4.0, tie_spread=SPREAD)
     state = fit_population(people, prior, tolerance=1e-9, max_iter=1000)
-    current = settle(state.people_with_own(people), state.sites.copy(), state.posterior(people, prior).law, state.delta)
+    law = state.posterior(people, prior).law
+    current = converge(state.people_with_own(people), state.sites.copy(), law, state.delta)
     theta, information = ties_step(state.log_tie_factor, SPREAD, current)
     np.testing.assert_allclose(theta, state.log_tie_factor, atol=ITERATIVE)
     assert abs(state.log_tie_factor.mean()) < 1e-3

@@ -10,8 +10,8 @@ import pytest
 from predilect.data.features import FeatureSpace
 from predilect.inference.gaussian.design import Sites
 from predilect.inference.people import layout
+from predilect.inference.people.expectation import converge
 from predilect.inference.people.layout import lay_out
-from predilect.inference.people.update import settle
 from predilect.models.population.fit import PopulationPrior, fit_population
 from predilect.models.population.prior import Hyperparameters
 from predilect.models.population.search import held_out as alone
@@ -44,7 +44,7 @@ def refitted(posterior, rows, row, left_out):
     keep = (rows.user == rows.user[row]) & ~left_out
     people = replace(lay_out(rows.take(keep)), tie_factor=posterior.people.tie_factor)
     sites = Sites.flat(people.n_rows)
-    settle(people, sites, posterior.law, DELTA, tolerance=1e-12)
+    converge(people, sites, posterior.law, DELTA, tolerance=1e-12)
     who, a, b = rows.user[row : row + 1], rows.left[row : row + 1], rows.right[row : row + 1]
     one = replace(posterior, people=people, sites=sites)
     return *(float(x[0]) for x in one.margins(who, a, b)), int(one.pair_kinds(who, a, b)[0])
@@ -86,5 +86,8 @@ def test_work_is_bounded_and_the_rest_is_predicted_as_the_fold_does(held_out, mo
     n_alone = len(set(some.mean.tolist()) & set(whole.mean.tolist()))
     assert 0 < n_alone < len(at)
     assert len(some.mean) == len(at)
-    assert len(set(some.mean.tolist()) & set(none.mean.tolist())) == len(at) - n_alone
+    # Of whom one answer is held out, the fold may have found the same bits.
+    rest = set(some.mean.tolist()) - set(whole.mean.tolist())
+    assert len(rest) == len(at) - n_alone
+    assert rest <= set(none.mean.tolist())
     assert some.weight.sum() == none.weight.sum() == whole.weight.sum()

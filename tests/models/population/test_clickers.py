@@ -9,6 +9,9 @@ import numpy as np
 import pytest
 
 from predilect import Population, load
+from predilect.inference.gaussian.design import Sites
+from predilect.inference.people.engaged import with_clicks
+from predilect.inference.people.expectation import converge
 from simulate import random_pairs
 from tolerances import CONVERGED
 
@@ -104,6 +107,23 @@ def test_updates_tell_of_clicking_in_any_order_and_come_back(model):
     one, two = (m.people().filter(m.people()["user"] == 77)["clicks_at_random"][0] for m in (again, other))
     assert one > 0.5
     assert one == pytest.approx(two, abs=CONVERGED)
+
+
+def test_thresholds_of_people_after_updates_are_those_of_all_their_answers():
+    """The more somebody seems to click at random, the less their answers move their threshold."""
+    tied = np.where(np.arange(len(OUTCOME)) % 4 == 0, 0, OUTCOME)
+    model = Population(clickers=0.3, consistency=0.0, tie_threshold=("auto", 0.5), **GIVEN).fit(FRAME, tied)
+    more = {"user": np.repeat([0, 3, 20, 99], 5), "left": np.tile(np.arange(5), 4), "right": np.full(20, 6)}
+    posterior = model.update(more, np.tile([1, 0, -1, 0, 0], 4))._consolidate().posterior_
+    h = model.hyperparameters_
+    people = replace(posterior.people, tie_factor=np.ones(posterior.n_users))
+    people = with_clicks(people, h.click_rate, np.array(h.click_shares))
+    sites, delta = Sites.flat(people.n_rows), model.tie_threshold_
+    found = converge(people, sites, posterior.law, delta, spread=h.tie_spread, tolerance=1e-11)
+    touched = model.users_.codes([0, 3, 20, 99])
+    assert 0.05 < found.engaged[touched].min() < 0.95
+    np.testing.assert_allclose(posterior.people.tie_factor[touched], found.tie_factor[touched], atol=CONVERGED)
+    np.testing.assert_allclose(posterior.people.engaged[touched], found.engaged[touched], atol=CONVERGED)
 
 
 def test_a_saved_model_is_the_same(model, tmp_path):

@@ -1,4 +1,4 @@
-"""People who differ in care: what a fitted model says of them, keeps of them, and predicts."""
+"""People who differ in consistency: what a fitted model says of them, keeps of them, and predicts."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_taste_is_not_called_care(clickers):
     frame, outcome = rankings_of_own(0, 40, 12)
     answers = Comparisons.from_frame(frame, outcome=outcome)
     verdict = judge(Population(n_jobs=1, clickers=clickers), answers)
-    assert (verdict.personal.outcome, verdict.care) == ("better", None)
+    assert (verdict.personal.outcome, verdict.consistency) == ("better", None)
     pooled = judge(Population(n_jobs=1, consistency=0.0, clickers=0.0), answers)
     assert verdict.personal.baseline_log_loss == pooled.personal.baseline_log_loss
 
@@ -131,9 +131,9 @@ def test_care_is_not_called_taste(seed):
     frame, outcome, _, _ = crowd_of(seed, True, 60, 40, 12)
     verdict = judge(Population(n_jobs=1), Comparisons.from_frame(frame, outcome=outcome))
     assert verdict.personal.outcome == "nothing"
-    assert verdict.care.outcome == "better"
+    assert verdict.consistency.outcome == "better"
     assert verdict.favours == "personal"
-    assert verdict.sentences[0] == "People differ in care, not in taste."
+    assert verdict.sentences[0] == "People differ in consistency, not in taste."
     frame, outcome, _, _ = crowd_of(seed, False, 60, 40, 12)
     alike = judge(Population(n_jobs=1), Comparisons.from_frame(frame, outcome=outcome))
-    assert (alike.personal.outcome, alike.only_care, alike.favours) == ("nothing", False, "pooled")
+    assert (alike.personal.outcome, alike.only_consistency, alike.favours) == ("nothing", False, "pooled")

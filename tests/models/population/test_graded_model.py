@@ -10,7 +10,7 @@ import pytest
 from predilect import Comparisons, Population
 from predilect.errors import DataError
 from predilect.inference.gaussian.design import Sites
-from predilect.inference.people.update import settle
+from predilect.inference.people.expectation import converge
 from simulate import random_pairs
 from tolerances import CONVERGED, EXACT
 
@@ -137,7 +137,7 @@ def test_the_cuts_are_where_the_evidence_is_largest():
     def evidence(cuts):
         here = replace(best, cuts=np.array(cuts))
         people = posterior.people.with_thresholds(here)
-        return settle(people, Sites.flat(people.n_rows), posterior.law, here.scale, tolerance=1e-12).evidence
+        return converge(people, Sites.flat(people.n_rows), posterior.law, here.scale, tolerance=1e-12).evidence
 
     at_best = evidence(best.cuts)
     for k in range(3):

@@ -80,11 +80,11 @@ def test_a_setting_that_is_behind_on_the_first_fold_is_not_fitted_to_the_others(
     whole = run_trial(folds, None, 0.05, Calibration(), best)
     assert is_better(tried, best) == (is_better(whole, best) and not given_up)
     if given_up:  # what it is noted with is told by the first fold's difference alone
-        assert tried.loss_beside(best) - best.loss == pytest.approx(
-            whole.sooner[0].loss - best.sooner[0].loss, abs=EXACT
+        assert tried.loss_on_common_folds(best) - best.loss == pytest.approx(
+            whole.partial[0].loss - best.partial[0].loss, abs=EXACT
         )
     else:
-        assert tried.loss_beside(best) == whole.loss
+        assert tried.loss_on_common_folds(best) == whole.loss
 
 
 @pytest.mark.parametrize("name", ["strength", "variance", "feature_weight", "length_scale", "trait_scale"])

@@ -133,13 +133,11 @@ def test_a_moved_board_with_a_new_item_is_dense_conditioning():
     fit = plain().update(items=["zz"]).posterior_
     for sign, one_of in ((1.0, posterior), (-1.0, fit)):
         for user in range(one_of.n_users):
-            person = one_of.answers_of(user)
-            X = np.zeros((len(person.outcome), len(m)))
-            X[np.arange(len(X)), person.items[person.left]] = 1.0
-            X[np.arange(len(X)), person.items[person.right]] -= 1.0
-            Q = np.linalg.inv(np.diag(1.0 / (person.weight * person.precision)) + X @ posterior.Sigma @ X.T)
+            rows, (left, right, _) = one_of.answers_of(user).rows, one_of.answered_rows(user)
+            X = np.eye(len(m))[left] - np.eye(len(m))[right]
+            Q = np.linalg.inv(np.diag(1.0 / (rows.weight * rows.precision)) + X @ posterior.Sigma @ X.T)
             H += sign * X.T @ Q @ X
-            r += sign * X.T @ Q @ (person.linear / person.precision - X @ m)
+            r += sign * X.T @ Q @ (rows.linear / rows.precision - X @ m)
     wanted = np.linalg.inv(np.linalg.inv(C) + H)
     found = posterior.consensus()
     np.testing.assert_allclose(found[1], wanted, atol=ITERATIVE)

@@ -11,8 +11,8 @@ import pytest
 from contracts.votes import user_ids
 from predilect import Population
 from predilect.inference.gaussian.design import Sites
+from predilect.inference.people.expectation import converge
 from predilect.inference.people.layout import lay_out
-from predilect.inference.people.update import settle
 from simulate_updates import AT_FIT, FIXED, ITEMS, LATER, N_ITEMS, PERSONAL, ROWS, columns, fitted, one
 from tolerances import CONVERGED, EXACT, ITERATIVE
 
@@ -36,7 +36,7 @@ def dense_step(model: Population) -> tuple[np.ndarray, np.ndarray]:
     answers = model.comparisons_
     people = lay_out(answers)
     sites = Sites.flat(people.n_rows)
-    settle(people, sites, posterior.law, model.tie_threshold_, tolerance=1e-13)
+    converge(people, sites, posterior.law, model.tie_threshold_, tolerance=1e-13)
     for user in range(people.n_users):
         rows = slice(people.answer_ptr[user], people.answer_ptr[user + 1])
         items = people.item_idx[people.item_ptr[user] : people.item_ptr[user + 1]]
@@ -120,7 +120,7 @@ def test_one_erased_is_nearly_as_if_the_consensus_had_been_fitted_without_them()
     for _ in range(30):
         law = posterior.law.moved(m - posterior.m)
         sites = posterior.sites.copy()
-        found = settle(posterior.people, sites, law, model.tie_threshold_, tolerance=1e-12)
+        found = converge(posterior.people, sites, law, model.tie_threshold_, tolerance=1e-12)
         m = np.linalg.solve(precision + found.H, found.r + found.H @ m)
     step = np.abs(m - posterior.m).max()
     assert step > 0.01

@@ -142,15 +142,15 @@ def test_items_without_attributes_have_a_function_each():
 def test_the_table_is_of_the_population_and_the_same_each_time():
     told, items = answers(n_people=40)
     model = Population(basis="items", variance=0.5, strength=20.0, n_jobs=1).fit(told, items=items)
-    table = pl.DataFrame(model.coefficients())
-    assert table.equals(pl.DataFrame(model.coefficients()))
+    table = pl.DataFrame(model.worth.coefficients())
+    assert table.equals(pl.DataFrame(model.worth.coefficients()))
     assert ((table["spread_lower"] < table["spread"]) & (table["spread"] < table["spread_upper"])).all()
     for attribute, mean in (("a", 1.0), ("b", -0.5)):
         row = table.filter(pl.col("attribute") == attribute).row(0, named=True)
         assert row["lower"] < mean < row["upper"]
         assert row["spread_lower"] < 0.6 < row["spread_upper"]
     pooled = Population(personal=False, n_jobs=1).fit(told, items=items)
-    assert (pl.DataFrame(pooled.coefficients())["spread"] == 0.0).all()
+    assert (pl.DataFrame(pooled.worth.coefficients())["spread"] == 0.0).all()
 
 
 def test_contexts_widen_means():

@@ -8,6 +8,7 @@ import pytest
 
 from contracts.prediction import PredictionContract
 from contracts.saving import SavingContract
+from contracts.setting import another_loop
 from predilect import Calibration, Population
 from predilect.inference.latent import pooled
 
@@ -41,6 +42,7 @@ class TestPersonal(PredictionContract, SavingContract):
         assert len(model.posterior_.people.shards) > 2
 
 
+@another_loop
 @pytest.mark.slow  # a search at each fit
 class TestSearched(TestPersonal):
     @classmethod

@@ -11,9 +11,9 @@ import pytest
 from predilect.inference.gaussian.design import Sites
 from predilect.inference.latent.pooled import fit_pooled
 from predilect.inference.people.empirical_bayes import consensus_step, covariance_step
+from predilect.inference.people.expectation import converge
 from predilect.inference.people.law import Law
 from predilect.inference.people.posterior import PopulationPosterior
-from predilect.inference.people.update import settle
 from predilect.models.population import maximisation as search
 from predilect.models.population.fit import PopulationPrior, fit_population
 from referees.dense_population import crowd_ep, gaussian_integral, person_ep
@@ -146,7 +146,7 @@ def test_the_consensus_step_is_the_newton_step_of_j(problem):
     rng = np.random.default_rng(3)
     m0 = state.m + rng.standard_normal(rows.n_items)
     sites = Sites.flat(people.n_rows)
-    current = settle(people, sites, Law(state.Sigma, m0), state.delta)
+    current = converge(people, sites, Law(state.Sigma, m0), state.delta)
     precision = np.linalg.inv(prior.consensus_variance * prior.K)
     designs = [person.X for person in crowd_ep(state.Sigma, m0, rows, state.delta)]
 
@@ -186,7 +186,7 @@ def test_known_population_is_one_gaussian_process_a_person():
     people = laid_out(rows)
     Sigma = random_covariance(np.random.default_rng(1), 6, 3.0)
     sites = Sites.flat(people.n_rows)
-    settle(people, sites, Law(Sigma, np.zeros(6)), 0.4)
+    converge(people, sites, Law(Sigma, np.zeros(6)), 0.4)
     posterior = PopulationPosterior(np.zeros(6), np.zeros((6, 6)), Sigma, people, sites)
     rng = np.random.default_rng(2)
     left, right = random_pairs(rng, 40, 6)
@@ -254,10 +254,10 @@ def test_odd_crowds_give_a_sound_fit(name):
     # No answer says anything about the mean of the utilities, so the prior holds it at zero.
     assert abs(state.m.mean()) < ITERATIVE * 10
     # and what is not a maximum of J has a better point nearby
-    current = settle(people, state.sites.copy(), Law(state.Sigma, state.m), state.delta)
+    current = converge(people, state.sites.copy(), Law(state.Sigma, state.m), state.delta)
     m, _ = consensus_step(state.m, np.eye(n) / 2.0, current)
     Sigma = covariance_step(state.Sigma, current, people.n_users, 2.0 * np.eye(n), 5.0)
-    better = settle(people, state.sites.copy(), Law(Sigma, m), state.delta).evidence + log_prior(prior, Sigma, m)
+    better = converge(people, state.sites.copy(), Law(Sigma, m), state.delta).evidence + log_prior(prior, Sigma, m)
     assert (better - state.objective) / people.n_answers < 1e-4
 
 

@@ -17,8 +17,8 @@ from predilect.inference.people.empirical_bayes import (
     offset_step,
     own_scale_step,
 )
+from predilect.inference.people.expectation import converge
 from predilect.inference.people.layout import People
-from predilect.inference.people.update import settle
 from predilect.models.population import maximisation as search
 from predilect.models.population.fit import PopulationPrior, PopulationState, fit_population
 from predilect.models.population.maximisation import Search, _Coordinates
@@ -168,7 +168,7 @@ def test_the_stop_rule_ends_within_a_hair_of_a_long_run(problem, long_run):
 def test_a_long_run_ends_where_the_closed_form_steps_stand_still(problem, long_run):
     # Two unrelated algorithms, one point.
     state, prior, people = long_run, problem.prior, problem.people
-    current = settle(people, state.sites.copy(), law_at(problem, state), state.delta)
+    current = converge(people, state.sites.copy(), law_at(problem, state), state.delta)
     inverse, still = np.linalg.inv(prior.K), ITERATIVE * (10 if prior.Phi is None else 20)
     m, C_m = consensus_step(state.m, inverse / prior.consensus_variance, current)
     np.testing.assert_allclose(m, state.m, atol=still)
@@ -207,7 +207,7 @@ def test_own_scale_step_is_the_mean_square_of_own_parts():
         var = truth.rho[own] - truth.rho[own] ** 2 * np.diagonal(person.H)[own]
         scatter += np.sum((mean**2 + var) / prior.own_share[own])
         n_own += len(own)
-    current = settle(people, Sites.flat(people.n_rows), law_of(truth), 0.5, tolerance=1e-13)
+    current = converge(people, Sites.flat(people.n_rows), law_of(truth), 0.5, tolerance=1e-13)
     found = own_scale_step(0.8, prior.own_share, current, n_own, 2.0, 8.0)
     assert n_own == len(people.item_idx)
     assert abs(found - (scatter + 8.0 * 2.0) / (n_own + 8.0)) < ITERATIVE

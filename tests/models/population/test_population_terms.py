@@ -52,7 +52,7 @@ def model(request):
 @pytest.mark.slow
 def test_coefficients_of_products_are_those_of_the_truth(model):
     assert model.attributes_ == TERMS
-    found = {row["attribute"]: row for row in pl.DataFrame(model.coefficients()).iter_rows(named=True)}
+    found = {row["attribute"]: row for row in pl.DataFrame(model.worth.coefficients()).iter_rows(named=True)}
     for name, true in TRUTH.items():
         assert abs(found[name]["mean"] - true) < STATISTICAL * found[name]["sd"]
         assert abs(found[name]["mean"]) > STATISTICAL * found[name]["sd"]
@@ -61,7 +61,7 @@ def test_coefficients_of_products_are_those_of_the_truth(model):
 
 def test_coefficients_are_least_squares_of_utilities_on_products(model):
     person = ANSWERS["user"][0]
-    row = pl.DataFrame(model.part_worths()).filter(user=person)
+    row = pl.DataFrame(model.worth.parts()).filter(user=person)
     mine = {(one["attribute"], one["level"]): one["mean"] for one in row.iter_rows(named=True)}
     mean = pl.DataFrame(model.rank(person)).sort("item")["mean"].to_numpy()
     price, size, car = RAW
@@ -77,17 +77,17 @@ def test_coefficients_are_least_squares_of_utilities_on_products(model):
 def test_new_items_that_are_known_ones_and_a_saved_model(model, tmp_path):
     ids = ["i04", "i13", "i20"]
     new = ITEMS.filter(item="i13").with_columns(item=pl.lit("new"))
-    share = pl.DataFrame(model.simulate(["i04", "new", "i20"], items=new))["share"]
+    share = pl.DataFrame(model.worth.simulate(["i04", "new", "i20"], items=new))["share"]
     if model._functions is not None:  # the attributes are all that an item is
-        np.testing.assert_allclose(share, pl.DataFrame(model.simulate(ids))["share"], atol=1e-6)
+        np.testing.assert_allclose(share, pl.DataFrame(model.worth.simulate(ids))["share"], atol=1e-6)
     model.save(tmp_path / "m")
     again = load(tmp_path / "m")
-    np.testing.assert_array_equal(pl.DataFrame(again.simulate(["i04", "new", "i20"], items=new))["share"], share)
+    np.testing.assert_array_equal(pl.DataFrame(again.worth.simulate(["i04", "new", "i20"], items=new))["share"], share)
     assert again.attributes_ == TERMS
 
 
 def test_prices_move_shares_through_their_products(model):
-    mine = pl.DataFrame(model.part_worths()).filter(user=model.users_.ids[0])
+    mine = pl.DataFrame(model.worth.parts()).filter(user=model.users_.ids[0])
     coefficient = {row["attribute"]: row["mean"] for row in mine.iter_rows(named=True)}
     ids = ["i04", "i13", "i20"]
     rows = model._rows(model.items_.codes(pl.Series(ids)).astype(np.int64), np.zeros((0, model._space.matrix.shape[1])))

@@ -14,9 +14,9 @@ from predilect import Comparisons, Population
 from predilect.errors import ConvergenceError, ConvergenceWarning, DataError, DataWarning
 from predilect.inference.gaussian.design import Sites
 from predilect.inference.latent.pooled import fit_pooled
+from predilect.inference.people.expectation import converge
 from predilect.inference.people.layout import lay_out
 from predilect.inference.people.posterior import PopulationPosterior
-from predilect.inference.people.update import settle
 from simulate_updates import (
     AT_FIT,
     FIXED,
@@ -46,7 +46,7 @@ def on_all(model: Population, index) -> PopulationPosterior:
         traits[late] = 0.0
     people = lay_out(answers, traits=traits, largest_state=frozen.people.largest_state)
     sites = Sites.flat(people.n_rows)
-    settle(people, sites, frozen.law, model.tie_threshold_, tolerance=1e-13)
+    converge(people, sites, frozen.law, model.tie_threshold_, tolerance=1e-13)
     return PopulationPosterior(frozen.m, frozen.C_m, frozen.Sigma, people, sites, frozen.basis, frozen.effects)
 
 
@@ -191,7 +191,7 @@ def test_one_layout_again_is_that_of_all_answers():
 
 
 def test_many_people_beside_the_layout_bring_it_up_to_date(monkeypatch):
-    monkeypatch.setattr("predilect.models.population.updates._MOST_BESIDE", 2)
+    monkeypatch.setattr("predilect.models.population.updating._MOST_BESIDE", 2)
     model = fitted("items")
     for index in LATER.tolist():
         model.update(**one(index))
@@ -289,7 +289,7 @@ def test_a_verdict_can_be_asked_for_again():
 
 
 def test_sweeps_that_do_not_come_to_rest_are_reported_and_refused_if_strict(monkeypatch):
-    monkeypatch.setattr("predilect.inference.people.update.MOST_SETTLING_SWEEPS", 1)
+    monkeypatch.setattr("predilect.inference.people.expectation.MOST_SWEEPS", 1)
     model = fitted("items")
     with pytest.warns(ConvergenceWarning, match="update by EP"):
         model.update(**one(LATER[0]))
@@ -359,7 +359,7 @@ def test_integer_ids_and_their_text():
     model.update(user="3", left="item 1", right="item 2", outcome=1)
     model.update(user=77.0, left="item 1", right="item 2", outcome=1)
     assert model.report_["updates"]["people_added"] == 1
-    assert model.posterior_.answers_of(3).weight.sum() == 11
+    assert model.posterior_.answers_of(3).rows.weight.sum() == 11
     with pytest.raises(DataError, match="cannot be an id"):
         model.update(user="zoe", left="item 1", right="item 2", outcome=1)
     with pytest.raises(DataError, match="whole numbers"):

@@ -262,7 +262,7 @@ def test_updates_take_whole_answers_and_give_them_back(model):
     with pytest.raises(DataError, match="holds no such answer of this person"):
         copy.deepcopy(model).forget(more)
     pair = copy.deepcopy(model).update(user="p01", left="i0", right="i1", outcome=1)
-    assert (pair.posterior_.answers_of(1).task < 0).sum() == 1
+    assert (pair.posterior_.answers_of(1).rows.task < 0).sum() == 1
 
 
 def test_a_saved_model_is_the_same(model, tmp_path):

@@ -8,7 +8,7 @@ import pytest
 
 from contracts.prediction import PredictionContract
 from contracts.saving import SavingContract
-from contracts.setting import SettingContract
+from contracts.setting import SettingContract, another_loop
 from predilect.papers.baselines import GPVU, BonillaGP, GPClassifier, HierarchicalGP, SingleUserGP
 
 FIXED: dict[str, Any] = {"variance": 4.0, "length_scale": 1.0, "tie_threshold": 0.4}
@@ -33,6 +33,7 @@ class TestHierarchical(PredictionContract, SavingContract):
         assert len(model.posterior_.people.shards) > 2
 
 
+@another_loop
 @pytest.mark.slow  # the same predictions, posterior and files as TestHierarchical
 class TestFactors(TestHierarchical):
     fixed = FIXED | {"own_share": 0.2, "tol": 1e-8, "max_iter": 3000}

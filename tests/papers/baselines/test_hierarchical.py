@@ -18,8 +18,8 @@ from predilect.inference.people.empirical_bayes import (
     fit_hierarchical,
     moments,
 )
+from predilect.inference.people.expectation import converge
 from predilect.inference.people.law import Law
-from predilect.inference.people.update import settle
 from referees.dense_population import crowd_ep
 from simulate import crowd, laid_out, random_covariance
 from tolerances import CONVERGED, EXACT, ITERATIVE
@@ -33,7 +33,7 @@ PRIOR = GaussianPrior(random_covariance(RNG, 5), 8.0, 1.5)
 
 def settled(Sigma=SIGMA, mu=MU):
     sites = Sites.flat(PEOPLE.n_rows)
-    return settle(PEOPLE, sites, Law(Sigma, mu), 0.3, tolerance=1e-13)
+    return converge(PEOPLE, sites, Law(Sigma, mu), 0.3, tolerance=1e-13)
 
 
 def test_moments_are_those_of_everybodys_dense_posterior():

@@ -8,6 +8,7 @@ import pytest
 
 from contracts.prediction import PredictionContract
 from contracts.saving import SavingContract
+from contracts.setting import another_loop
 from predilect import CollaborativeGP
 
 FIXED = {"length_scale": 1.0, "tol": 1e-9, "max_iter": 2000, "tie_threshold": 0.4, "n_components": 1}
@@ -29,7 +30,8 @@ class TestModern(PredictionContract, SavingContract):
         return self.make(max_iter=1, tie_threshold=0.4, **changes)
 
 
-@pytest.mark.slow  # the same estimator as TestModern, with another loop
+@another_loop
+@pytest.mark.slow
 class TestPaper(TestModern):
     features_say_all = True
     trusting_features: ClassVar[dict[str, Any]] = {"length_scale": 2.0, "own_share": 0.0}

@@ -8,6 +8,7 @@ import pytest
 
 from contracts.prediction import PredictionContract
 from contracts.saving import SavingContract
+from contracts.setting import another_loop
 from predilect import CrowdGPPL
 
 FIXED = {"length_scale": 1.0, "tol": 1e-8, "max_iter": 500, "tie_threshold": 0.4, "n_components": 1}
@@ -30,7 +31,8 @@ class TestModern(PredictionContract, SavingContract):
         return self.make(max_iter=1, tie_threshold=0.4, **changes)
 
 
-@pytest.mark.slow  # the same estimator as TestModern, with another loop
+@another_loop
+@pytest.mark.slow
 class TestPaper(TestModern):
     features_say_all = True
     # The linearisation does not survive its own vague priors where answers are few.

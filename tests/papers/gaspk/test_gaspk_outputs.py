@@ -447,7 +447,7 @@ def test_a_column_of_the_caller_is_not_replaced(linear):
 
 def test_market_shares_are_means_over_the_people(wide):
     ids = list(wide.items_.ids)[:3]
-    table = pl.DataFrame(wide.simulate({"now": ids}))
+    table = pl.DataFrame(wide.worth.simulate({"now": ids}))
     people = list(wide.users_.ids)
     sets = pl.DataFrame(
         {"user": [one for one in people for _ in ids], "task": [0] * 3 * len(people), "item": ids * len(people)}
@@ -455,9 +455,9 @@ def test_market_shares_are_means_over_the_people(wide):
     p = wide.predict_choice(sets).reshape(-1, 3)
     np.testing.assert_allclose(table["share"], p.mean(axis=0), atol=EXACT)
     assert ((table["lower"] <= table["share"]) & (table["share"] <= table["upper"])).all()
-    respondents = pl.DataFrame(wide.simulate(ids, of="respondents"))
+    respondents = pl.DataFrame(wide.worth.simulate(ids, of="respondents"))
     assert respondents["share"].to_list() == table["share"].to_list()
     with pytest.raises(DataError, match="take the rule share"):
-        wide.simulate(ids, "randomised")
+        wide.worth.simulate(ids, "randomised")
     with pytest.raises(DataError, match="the scenario has one item"):
-        wide.simulate(ids[:1])
+        wide.worth.simulate(ids[:1])

@@ -62,7 +62,7 @@ def test_far_from_all_answers_draws_are_those_of_the_prior(alike):
 def test_shares_have_intervals_of_the_respondents_and_wider_ones_of_the_population(kinds):
     market = ["new", "old"]
     of_all, of_these = (
-        kinds.simulate({"a": market, "b": ["new", "i00", "i01"]}, items=MARKET, of=of)
+        kinds.worth.simulate({"a": market, "b": ["new", "i00", "i01"]}, items=MARKET, of=of)
         for of in ("population", "respondents")
     )
     for table in (of_all, of_these):
@@ -71,16 +71,16 @@ def test_shares_have_intervals_of_the_respondents_and_wider_ones_of_the_populati
     np.testing.assert_array_equal(of_all["share"], of_these["share"])
     width = [(table["upper"] - table["lower"]).to_numpy() for table in (of_all, of_these)]
     assert (width[0][:2] > width[1][:2]).all()
-    again = kinds.simulate(market, items=MARKET)
+    again = kinds.worth.simulate(market, items=MARKET)
     # With other trade-offs asked about the draws are others, of the same distribution.
     assert again["upper"][0] - again["lower"][0] == pytest.approx(width[0][0], rel=0.4)
-    assert again.equals(kinds.simulate(market, items=MARKET))
+    assert again.equals(kinds.worth.simulate(market, items=MARKET))
 
 
 @pytest.mark.slow
 def test_intervals_are_as_wide_as_shares_differ_between_fits_to_people_drawn_again(kinds):
     answers, items = linear_choices(n_users=60, n_answers=20)
-    told = kinds.simulate(["new", "old"], items=MARKET)
+    told = kinds.worth.simulate(["new", "old"], items=MARKET)
     rng, people, shares = np.random.default_rng(0), answers["user"].unique(maintain_order=True), []
     for _ in range(20):
         drawn = rng.integers(len(people), size=len(people))
@@ -88,6 +88,6 @@ def test_intervals_are_as_wide_as_shares_differ_between_fits_to_people_drawn_aga
             answers.filter(user=people[k]).with_columns(user=pl.lit(f"q{i}")) for i, k in enumerate(drawn.tolist())
         ]
         model = GaSPK(n_components=2, **SETTINGS).fit(pl.concat(parts), items=items)
-        shares.append(model.simulate(["new", "old"], items=MARKET)["share"][0])
+        shares.append(model.worth.simulate(["new", "old"], items=MARKET)["share"][0])
     half = 0.5 * (told["upper"][0] - told["lower"][0])
     assert 1.96 * np.std(shares, ddof=1) == pytest.approx(half, rel=0.5)

@@ -9,6 +9,7 @@ import pytest
 
 from contracts.prediction import PredictionContract
 from contracts.saving import SavingContract
+from contracts.setting import another_loop
 from contracts.votes import questions, votes
 from predilect import GPPL
 
@@ -33,7 +34,8 @@ class TestPooled(PredictionContract, SavingContract):
         return self.make(max_iter=1, tie_threshold=0.4, **changes)
 
 
-@pytest.mark.slow  # the same estimator as TestPooled, with another loop
+@another_loop
+@pytest.mark.slow
 class TestInBatches(TestPooled):
     @classmethod
     def make(cls, **changes: Any) -> GPPL:

@@ -155,7 +155,7 @@ def test_part_worths_are_those_of_the_population():
     model = Population(**FIXED, feature_weight=0.5, length_scale=1.0).fit(rows, items=items)
     importances, worths = part_worths_of(model)
     # One number for one thing: `predilect worth`, the report and the charts say the same of a mean and its interval.
-    assert worths.drop("label").equals(pl.DataFrame(model.coefficients()))
+    assert worths.drop("label").equals(pl.DataFrame(model.worth.coefficients()))
     assert picture(svg(importances_chart(importances))) is not None
     said = words(picture(svg(part_worths_chart(worths))))
     assert {"one unit more", "a", "b", "size", "kind"} <= set(said)

@@ -22,24 +22,22 @@ from predilect.choice.mixed_logit import outputs
 from predilect.choice.mixed_logit.attributes import DISTRIBUTIONS, ItemColumns, columns_of, labels_of
 from predilect.choice.mixed_logit.diagnosis import caution, why_unusable, worst_of
 from predilect.choice.mixed_logit.estimates import ENOUGH_PEOPLE, ERRORS, Estimates, covariate_effects
-from predilect.choice.mixed_logit.kit import ItemRows, LogitDraws
+from predilect.choice.mixed_logit.outputs import ItemRows, LogitDraws
 from predilect.choice.mixed_logit.posterior import MixedLogitPosterior, unseen_draws
 from predilect.choice.mixed_logit.problem import problem_of
 from predilect.choice.mixed_logit.shifts import Shifts
 from predilect.choice.mixed_logit.training import Learning, is_logit, likelihood_of_constants
-from predilect.data import Comparisons, build_frame
+from predilect.data import Comparisons
 from predilect.data.choices import choices_of
 from predilect.data.comparisons import joint_rows
 from predilect.data.features import Traits
 from predilect.data.terms import Terms
-from predilect.decisions import conjoint
 from predilect.decisions.ranking import refuse_unsound
 from predilect.errors import DataError
 from predilect.inference.likelihoods.logit import Logit
-from predilect.inference.likelihoods.special import Z_95
 from predilect.models.estimator import Estimator, Learned
-from predilect.models.kit import Kit
 from predilect.models.reading import PairQueries, Said, Training, read_answers, rows_of_features
+from predilect.models.worth import OfAttributes
 
 _STORED = 400  # populations that are kept
 _LARGEST_TRAITS = 5  # people for each trait, at least
@@ -59,7 +57,7 @@ class MixedLogitHyperparameters:
 
 
 @dataclass(eq=False, repr=False)
-class MixedLogit(Estimator, Kit):
+class MixedLogit(Estimator, OfAttributes):
     """Mixed logit: P(person u chooses item i of a set) ∝ exp(x_i c_u), coefficients c_u drawn from a population.
 
     Rows of answers that share a task are one choice: of the best of several, best-worst, or an order. Attributes are
@@ -373,6 +371,7 @@ class MixedLogit(Estimator, Kit):
     classes = outputs.classes
     memberships = outputs.memberships
     summary = outputs.summary
+    likelihood_ratio = outputs.likelihood_ratio
 
     @property
     def attributes_(self) -> list[str]:
@@ -383,14 +382,9 @@ class MixedLogit(Estimator, Kit):
         check_is_fitted(self)
         return LogitDraws.of(self.posterior_, self.columns_, self.method == "simulated" and self.columns_.n_random > 0)
 
-    def coefficients(self) -> Any:
-        """As of every model with part-worths; of a logit with fixed coefficients the interval is 1.96 sd each way, or
-        Student's where errors are clustered.
-        """
-        table = conjoint.coefficients(self._person_draws())
-        if self._is_logit and self.n_classes == 1:
-            table |= {name: table["mean"] + z * table["sd"] for name, z in (("lower", -Z_95), ("upper", Z_95))}
-        return build_frame(table | {"sd": table["sd"] / self._student}, self._backend)
+    @property
+    def _has_normal_coefficients(self) -> bool:
+        return self._is_logit and self.n_classes == 1
 
     @property
     def _student(self) -> float:

@@ -3,26 +3,93 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
+from scipy.special import chdtrc, logsumexp
 
 from predilect._base.arguments import check_choice
 from predilect._base.estimator import check_is_fitted
 from predilect._base.types import FloatArray, IntArray
+from predilect.choice.mixed_logit.attributes import ItemColumns
 from predilect.choice.mixed_logit.diagnosis import caution
 from predilect.choice.mixed_logit.estimates import ERRORS, Estimates, Summary, table_of
 from predilect.choice.mixed_logit.posterior import MixedLogitPosterior
 from predilect.choice.mixed_logit.problem import Mixture
 from predilect.data import Comparisons, build_frame
 from predilect.data.choices import choices_of
-from predilect.decisions.conjoint import sd_of
+from predilect.decisions.conjoint import Span, logit_chances, ranges_of, sd_of, spans_of
 from predilect.errors import DataError, DataWarning
 from predilect.inference.gaussian.dense import moments
 from predilect.models.choices import ChoiceSets
 from predilect.models.reading import codes_of_sets
+
+
+class ItemRows(NamedTuple):
+    """Columns of items (k, d), and their encoded attributes (k, n_features)."""
+
+    X: FloatArray
+    encoded: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class LogitDraws:
+    """Draws of people's coefficients, as :mod:`predilect.decisions.conjoint` takes them."""
+
+    posterior: MixedLogitPosterior
+    columns: ItemColumns
+    spans: list[Span]
+    of_one_population: bool
+
+    @classmethod
+    def of(cls, posterior: MixedLogitPosterior, columns: ItemColumns, of_one_population: bool) -> LogitDraws:
+        """Draws of a posterior, with what occurs in the items."""
+        return cls(posterior, columns, spans_of(columns.levels, columns.report, columns.X), of_one_population)
+
+    @property
+    def levels(self) -> tuple[tuple[str, str], ...]:
+        """See :class:`~predilect.decisions.conjoint.PersonDraws`."""
+        return self.columns.levels
+
+    @property
+    def n_people(self) -> int:
+        """Number of people."""
+        return len(self.posterior.people)
+
+    def coefficients(self, user: int) -> FloatArray:
+        """Draws in the units of the attributes, (R, n_levels)."""
+        return self._draws(user) @ self.columns.report.T
+
+    def population(self) -> None:
+        """The population follows from the draws of people."""
+
+    def ranges(self, user: int) -> FloatArray:
+        """How far utilities are apart by each attribute over the items, (R, n_attributes)."""
+        return ranges_of(self._draws(user), self.spans)
+
+    def utilities(self, user: int | None, rows: ItemRows) -> FloatArray:
+        """Utilities of items, (R, n_items)."""
+        return self._draws(user) @ rows.X.T
+
+    def chances(self, V: FloatArray) -> FloatArray:
+        """Probabilities of each item to be chosen, from utilities (R, n_items)."""
+        return logit_chances(V)
+
+    def chance_of_first(self, V: FloatArray) -> FloatArray:
+        """That of the first item alone, (R,)."""
+        return logit_chances(V)[:, 0]
+
+    def expected_best(self, V: FloatArray) -> FloatArray:
+        """Expected utility of the item that is chosen, (R,): the log of the sum of exp V."""
+        return np.asarray(logsumexp(V, axis=1))
+
+    def _draws(self, user: int | None) -> FloatArray:
+        if user is None or user >= 0:
+            return self.posterior.draws_of(-1 if user is None else user)
+        return self.posterior.central
 
 
 def spread_of_items(posterior: MixedLogitPosterior) -> float:
@@ -210,3 +277,58 @@ def summary(self: Any, errors: str | None = None) -> Summary:
     prior = self.report_["prior"]
     said = caution(prior) if "r_hat_means" in prior else ""
     return Summary(build_frame(table, self._backend), dict(found.facts), by, rows, said, not self._not_usable)
+
+
+def likelihood_ratio(self: Any, nested: Any) -> Any:
+    """Test by the ratio of likelihoods whether a smaller model explains the same choices as well.
+
+    Parameters
+    ----------
+    nested : MixedLogit
+        A fit to the same answers by maximum likelihood that is this one with something left out: an attribute, an
+        interaction, a covariate of people, or the spread of a coefficient.
+
+    Returns
+    -------
+    table : data frame of the caller's kind
+        One row: statistic, twice the difference of the log likelihoods; df, how many parameters were left out; p, its
+        probability under the smaller model, by chi-squared; said, where that is an upper bound.
+
+    Raises
+    ------
+    DataError
+        If either model has no maximum of the likelihood (hierarchical Bayes), the answers are not the same, numbers of
+        classes differ, whose test has no known distribution, or the other model is not the smaller one.
+
+    Notes
+    -----
+    Spreads are at the edge of what is possible where they are 0: p is then too large, for one spread twice as large as
+    it should be (Self and Liang 1987). That what the other model has is in this one is checked by its attributes alone.
+    """
+    check_is_fitted(self)
+    if type(nested) is not type(self):
+        raise DataError("the test compares fits of MixedLogit. Give a fitted one that leaves something out")
+    check_is_fitted(nested)
+    mine, theirs = (one.summary().facts for one in (self, nested))
+    if "AIC" not in mine or "AIC" not in theirs:
+        raise DataError(
+            "hierarchical Bayes has no maximum of the likelihood to compare. Fit both by method='simulated'"
+        )
+    about = np.array([[one["choices"], one["log likelihood at 0"], one["people"] or 0] for one in (mine, theirs)])
+    if not np.allclose(about[0], about[1], rtol=1e-9):
+        raise DataError(
+            f"the models are of different answers ({mine['choices']:g} and {theirs['choices']:g} choices). Fit both to "
+            "the same"
+        )
+    if self.n_classes != nested.n_classes:
+        raise DataError("numbers of classes have no test of this kind. Compare their BIC")
+    df, other = mine["parameters"] - theirs["parameters"], set(nested.attributes_) - set(self.attributes_)
+    if df <= 0 or other:
+        why = f"has {other.pop()}, which this one has not" if other else "has no fewer parameters"
+        raise DataError(f"the model given {why}: give the smaller one, whose attributes are all in this one")
+    statistic = max(0.0, 2.0 * (mine["log likelihood"] - theirs["log likelihood"]))
+    edge = self.columns_.n_random > nested.columns_.n_random
+    said = "an upper bound: spreads of 0 are at the edge" if edge else ""
+    return build_frame(
+        {"statistic": [statistic], "df": [df], "p": [float(chdtrc(df, statistic))], "said": [said]}, self._backend
+    )

@@ -12,9 +12,10 @@ from scipy.special import log_expit, logsumexp, ndtri
 
 from predilect._base.stored import PART, numbers
 from predilect._base.types import FloatArray, IntArray
-from predilect.choice.mixed_logit.attributes import ItemColumns
+from predilect.choice.mixed_logit.attributes import NORMAL, ItemColumns
 from predilect.choice.mixed_logit.problem import Mixture
-from predilect.inference.gaussian.posterior import DrawnUtilities, Posterior
+from predilect.inference.gaussian.dense import moments
+from predilect.inference.gaussian.posterior import DrawnUtilities, Posterior, Utilities
 
 _AT_ONCE = 2_000_000  # draws of margins
 
@@ -28,12 +29,15 @@ class MixedLogitPosterior(Posterior):
     law: Annotated[Mixture, PART]
     central: FloatArray  # draws of the coefficients of a central person, the crowd's, (S, d)
     unseen: FloatArray  # draws of somebody without answers, (S, d)
+    is_normal: bool  # coefficients are the same for all, and normal: those of a logit
 
     @classmethod
     def of(cls, columns: ItemColumns, people: npt.NDArray[np.float32], law: Mixture, seed: int) -> MixedLogitPosterior:
         """From the draws of people and of the population."""
         central = law.central(np.eye(law.B.shape[2])[0], columns.kind, columns.price)
-        return cls(columns.X, people, law, central, unseen_draws(law, columns, None, seed))
+        alike = not law.Omega.shape[-1] and law.share.shape[1] == 1
+        is_normal = alike and columns.price < 0 and bool((columns.kind == NORMAL).all())
+        return cls(columns.X, people, law, central, unseen_draws(law, columns, None, seed), is_normal)
 
     @classmethod
     def restored(
@@ -91,11 +95,14 @@ class MixedLogitPosterior(Posterior):
                 some = rows[start : start + step]
                 yield some, difference[some] @ draws.T
 
-    def person(self, user: int = -1) -> DrawnUtilities:
-        return DrawnUtilities.drawn(self.X, self.draws_of(user))
+    def person(self, user: int = -1) -> Utilities:
+        return self.crowd() if self.is_normal else DrawnUtilities.drawn(self.X, self.draws_of(user))
 
-    def crowd(self) -> DrawnUtilities:
-        return DrawnUtilities.drawn(self.X, self.central)
+    def crowd(self) -> Utilities:
+        if not self.is_normal:
+            return DrawnUtilities.drawn(self.X, self.central)
+        mean, covariance = moments(self.central)
+        return Utilities(self.X @ mean, covariance, self.X, np.zeros(0, dtype=np.int64), np.zeros(0))
 
 
 def unseen_draws(law: Mixture, columns: ItemColumns, traits: FloatArray | None, seed: int) -> FloatArray:

@@ -66,29 +66,42 @@ def problem_of(choices: Choices, columns: ItemColumns, traits: FloatArray, n_use
     is_chosen[choices.ptr[:-1]] = True
     # Items of a choice after the chosen one by their columns, choices of a person by their items, people by choices.
     item = choices.item[np.lexsort((rank[choices.item], ~is_chosen, owner))]
-    inside = [slice(*edges) for edges in pairwise(choices.ptr.tolist())]
-    words = [
-        (int(sign), float(weight), rank[item[rows]].tobytes())
-        for sign, weight, rows in zip(choices.sign, choices.weight, inside, strict=True)
-    ]
-    place = {word: number for number, word in enumerate(sorted(set(words)))}
-    letter = np.array([place[word] for word in words], dtype=">i4")
+    kind = np.unique(np.column_stack([choices.sign, choices.weight]), axis=0, return_inverse=True)[1].reshape(-1)
+    letter = _places(kind, rank[item], choices.ptr).astype(">i4")
     order = np.lexsort((letter, choices.user))
     count = np.bincount(choices.user, minlength=n_users)
     first = np.concatenate([[0], np.cumsum(count)])
     mine = [order[start:stop] for start, stop in pairwise(first.tolist())]
     people = np.array(sorted(range(n_users), key=lambda u: letter[mine[u]].tobytes()))
     turn = np.concatenate([mine[u] for u in people])
-    rows = [item[inside[t]] for t in turn]
-    others = np.concatenate([one[1:] for one in rows])
-    size = size[turn]
-    D = columns.X[others] - np.repeat(columns.X[[one[0] for one in rows]], size - 1, axis=0)
+    size, start = size[turn], choices.ptr[turn]
+    after = np.cumsum(size - 1)
+    place = np.arange(after[-1] if len(after) else 0) - np.repeat(after - (size - 1), size - 1)
+    others = item[np.repeat(start + 1, size - 1) + place]
+    D = columns.X[others] - np.repeat(columns.X[item[start]], size - 1, axis=0)
     D *= np.repeat(choices.sign[turn], size - 1)[:, None]
     return ChoiceProblem(
         np.ascontiguousarray(D), choices.weight[turn], choices.answer[turn], choices.share[turn],
-        np.concatenate([[0], np.cumsum(size - 1)]), np.concatenate([[0], np.cumsum(count[people])]),
+        np.concatenate([[0], after]), np.concatenate([[0], np.cumsum(count[people])]),
         np.ascontiguousarray(traits[people]), people, columns.kind, columns.n_random, columns.price,
     )  # fmt: skip
+
+
+def _places(first: IntArray, value: IntArray, ptr: IntArray) -> IntArray:
+    """Places of sequences in the order of ``first`` (T,), then of their values, alike ones at the same; (T,).
+
+    Those of sequence t are ``value[ptr[t] : ptr[t + 1]]``, not negative; of two the shorter comes first where it is the
+    beginning of the other.
+    """
+    place, many = first, int(value.max(initial=0)) + 2
+    for k in range(int(np.diff(ptr).max(initial=0))):
+        there = ptr[:-1] + k < ptr[1:]
+        key = place.astype(np.int64) * many
+        key[there] += value[ptr[:-1][there] + k] + 1
+        place = np.unique(key, return_inverse=True)[1]
+        if int(place.max(initial=-1)) == len(place) - 1:
+            break
+    return place
 
 
 @dataclass(frozen=True, slots=True)

@@ -215,7 +215,8 @@ def _density(
 ) -> float:  # fmt: skip
     """Log density of θ and ξ, but for a constant; writes people's states at their places ξ, and the slope in θ.
 
-    ``places``: writes the places of the states instead.
+    ``places``: writes the places of the states instead. Who calls computes it, since Numba compiles a function anew for
+    each constant that it is called with.
     """
     linear, curvature = quadratics.linear, quadratics.curvature
     B, L, xi, people, traits = room.B, room.L, room.xi, room.new, prior.traits
@@ -327,9 +328,9 @@ def slopes_near(
     theta, found = np.empty(points.shape[1]), np.empty(len(points))
     room = _room(people, classes)
     packed(classes.B, classes.Omega, prior.diagonal, scale, theta)
-    _density(theta, True, rows, quadratics, prior, scale, room, slopes[0])
+    _density(theta, len(points) > 0, rows, quadratics, prior, scale, room, slopes[0])
     for i in range(len(points)):
-        found[i] = _density(points[i], False, rows, quadratics, prior, scale, room, slopes[i])
+        found[i] = _density(points[i], i < 0, rows, quadratics, prior, scale, room, slopes[i])
     return found
 
 
@@ -348,7 +349,7 @@ def move(
     packed(B, Omega, prior.diagonal, how.scale, theta)
     copy(how.trail[turn % len(how.trail)], theta)
     size = math.exp(how.step[0])
-    log_ratio = -_density(theta, True, rows, quadratics, prior, how.scale, room, slope)
+    log_ratio = -_density(theta, D > 0, rows, quadratics, prior, how.scale, room, slope)
     for i in range(D):
         p[i] = rng.standard_normal()
         log_ratio += 0.5 * p[i] * p[i]
@@ -361,7 +362,7 @@ def move(
         now = -math.inf
         if _is_far(theta, K, G, n, prior.diagonal):
             break
-        now = _density(theta, False, rows, quadratics, prior, how.scale, room, slope)
+        now = _density(theta, step < 0, rows, quadratics, prior, how.scale, room, slope)
         _push(how.root, slope, size if step < steps - 1 else 0.5 * size, p)
     log_ratio += now
     for i in range(D):

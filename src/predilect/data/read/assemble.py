@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -12,11 +12,16 @@ from numpy.typing import NDArray
 
 from predilect._base.arguments import check_mapping
 from predilect._base.text import shown
-from predilect._base.types import BoolArray, FloatArray
+from predilect._base.types import BoolArray, IntArray
 from predilect.data.canonical import AnswerColumns, Codes, canonical_answers, choices_in_runs, exact_sum, task_codes
-from predilect.data.frames import Columns, as_text, clean_ids, to_series, without_points
+from predilect.data.frames import Columns, clean_ids, to_series, without_points
 from predilect.data.intake import (
+    MISSING_ATTRIBUTE,
+    NO_WEIGHT,
+    ONE_ALTERNATIVE,
     REASONS,
+    TWICE,
+    UNCLEAR,
     UNWANTED,
     Intake,
     counted,
@@ -26,8 +31,9 @@ from predilect.data.intake import (
     pair_sentence,
 )
 from predilect.data.read.covariates import covariate_columns, differences, refuse_missing, role_names, why_no_sides
-from predilect.data.read.names import BAD_WORDS, PEOPLE_BY_RANK, all_named, same_thing, tokens
+from predilect.data.read.names import BAD_WORDS, could_be_side
 from predilect.data.read.options import ReadOptions, as_words, option
+from predilect.data.read.profiles import numbers_of
 from predilect.data.read.winners import (
     MOST_GRADES,
     UNKNOWN,
@@ -35,6 +41,7 @@ from predilect.data.read.winners import (
     Decoded,
     Way,
     grades_of_numbers,
+    is_number,
     numbers_named,
     taken_apart,
     unknown_message,
@@ -42,8 +49,11 @@ from predilect.data.read.winners import (
 from predilect.data.vocabulary import EVERYONE, Vocabulary
 from predilect.errors import DataError
 
-Advice = Callable[[str, NDArray[np.int64]], str]
-_MISSING, _SELF, _UNKNOWN_WINNER, _NO_WEIGHT, _NO_COVARIATE = 1, 2, 3, 4, 5
+_FEW = 20  # of so many rows at most one is left out for an answer that nobody knows
+_DROPS = {
+    "missing id": "drop_missing", MISSING_ATTRIBUTE: "drop_missing", "self-pair": "drop_self", TWICE: "drop_self",
+    UNCLEAR: "drop_unknown", ONE_ALTERNATIVE: "drop_unknown",
+}  # fmt: skip
 
 
 class Assembled(NamedTuple):
@@ -58,6 +68,56 @@ class Assembled(NamedTuple):
     covariate_names: tuple[str, ...] = ()
     grades: tuple[str, ...] = ()
     item_table: pl.DataFrame | None = None
+
+
+class Unclear(DataError):
+    """Rows that mean nothing; ``helps``: sentences and the options they advise, which are tried before one is said."""
+
+    def __init__(self, message: str, helps: Sequence[tuple[str, ReadOptions]]) -> None:
+        super().__init__(message)
+        self.helps = helps
+
+
+class Usable:
+    """Rows, or tasks, of which some are left out.
+
+    ``reason`` is 0 for what is in use, or the place of why it is left out in ``REASONS``, from 1; (n,).
+    """
+
+    options: ReadOptions
+    reason: NDArray[np.int8]
+    noun = "row"
+
+    @property
+    def in_use(self) -> BoolArray:
+        """What is in use, (n,)."""
+        found: BoolArray = self.reason == 0
+        return found
+
+    def rows_of(self, bad: BoolArray) -> IntArray:
+        """The first rows in the table of what is ``bad``, from 0."""
+        return np.flatnonzero(bad)
+
+    def leave_out(self, bad: BoolArray, why: str, message: str = "", *helps: tuple[str, ReadOptions]) -> None:
+        """Mark what is left out, and why; DataError with a message, unless the option for it was given.
+
+        ``helps``: sentences on what else may do, and the options that they advise.
+        """
+        bad = bad & self.in_use
+        drop = _DROPS.get(why)
+        if message and drop is not None and not self.options.get(drop) and bad.any():
+            rows = ", ".join(str(row + 1) for row in np.sort(self.rows_of(bad))[:3])
+            where = f"{counted(int(bad.sum()), self.noun)} (first: row {rows})"
+            said: ReadOptions = {drop: True}  # type: ignore[misc]
+            few = drop != "drop_unknown" or bad.mean() * _FEW <= 1.0  # else it is the reading that is wrong
+            leave = [(f"Leave such {self.noun}s out with {option(drop, True)}.", said)] if few else []
+            raise Unclear(message.replace("{where}", where), [*helps, *leave])
+        self.reason[bad] = 1 + REASONS.index(why)
+
+    def left_out(self, n_rows: IntArray | None = None) -> dict[str, int]:
+        """How many rows are left out, by why; of tasks of ``n_rows``."""
+        count = np.bincount(self.reason, n_rows, len(REASONS) + 1)[1:]
+        return {why: int(n) for why, n in zip(REASONS, count, strict=True) if n}
 
 
 @dataclass(frozen=True)
@@ -86,11 +146,8 @@ class Pairs:
     given: bool = False  # whether the outcomes were handed in
 
 
-def assemble(raw: Columns, pairs: Pairs, advice: Advice | None = None) -> Assembled:
-    """Answers of a table of pairs; raises DataError for rows that mean nothing, or if nothing usable remains.
-
-    ``advice`` says what can be done about words that mean nothing.
-    """
+def assemble(raw: Columns, pairs: Pairs) -> Assembled:
+    """Answers of a table of pairs; raises DataError for rows that mean nothing, or if nothing usable remains."""
     raw = raw if pairs.table is None else Columns(pairs.table)
     options, roles = pairs.options, dict(pairs.roles)
     covariates = covariate_columns(raw.names, options.get("covariates"), raw.index)
@@ -103,14 +160,39 @@ def assemble(raw: Columns, pairs: Pairs, advice: Advice | None = None) -> Assemb
     decoded = outcomes_of(pairs, rows.kept, raw.n_rows)
     lost = rows.kept[decoded.outcome == UNKNOWN]
     if len(lost) and not options.get("drop_unknown"):
-        said = "" if advice is None else advice(decoded.reading, lost)
-        if pairs.answered is not None:
-            codes, text = np.stack([rows.one, rows.two]), pairs.answered.text
-            raise DataError(unknown_message(text, lost, decoded.reading, str(text.name), rows.items, codes, said))
-        what = "the given outcome is" if pairs.given else f"who won ({from_columns(pairs.used)}) is"
-        raise DataError(f"{what} missing in {len(lost)} of {raw.n_rows} rows (first: row {lost[0] + 1}).{said}")
-    rows.reason[lost] = _UNKNOWN_WINNER
+        raise _unclear(pairs, rows, decoded, lost)
+    unknown = np.zeros(raw.n_rows, dtype=bool)
+    unknown[lost] = True
+    rows.leave_out(unknown, "unknown winner")
     return _in_use(raw, pairs, rows, decoded, covariates, notes)
+
+
+def _unclear(pairs: Pairs, rows: _Rows, decoded: Decoded, lost: NDArray[np.int64]) -> Unclear:
+    """The error for rows without a clear winner, and what may be said of them."""
+    n_rows, answered, helps = len(rows.reason), pairs.answered, list[tuple[str, ReadOptions]]()
+    if answered is None:
+        what = "the given outcome is" if pairs.given else f"who won ({from_columns(pairs.used)}) is"
+        message, n_words = f"{what} missing in {len(lost)} of {n_rows} rows (first: row {lost[0] + 1}).", len(lost)
+    else:
+        codes, name = np.stack([rows.one, rows.two]), str(answered.text.name)
+        message, explained = unknown_message(answered.text, lost, decoded.reading, name, rows.items, codes)
+        if explained:
+            return Unclear(message, ())
+        unknown = answered.text.gather(lost).drop_nulls()
+        words, n_words = unknown.unique().to_list(), len(unknown)
+        of_sides = decoded.reading.endswith("side words")
+        if len(words) == 1 and shown(words[0]) == words[0] and not is_number(words[0]):
+            ties = [*as_words(rows.options.get("ties")), words[0]]
+            side = f"{option('left_word', words)} or {option('right_word', words)}"
+            if not of_sides or (not could_be_side(words[0]) and {1, -1} <= {*decoded.outcome.tolist()}):
+                told = f'If "{words[0]}" means a tie, say {option("ties", words)}.'
+                helps.append((told, {"ties": ties, "drop_unknown": True}))
+            else:
+                told = f'If "{words[0]}" means a side, say which: {side}.'
+                helps.append((told, {"left_word": words, "drop_unknown": True}))
+    if n_words * _FEW <= n_rows:
+        helps.append((f"Leave such rows out with {option('drop_unknown', True)}.", {"drop_unknown": True}))
+    return Unclear(message, helps)
 
 
 def outcomes_of(pairs: Pairs, rows: NDArray[np.int64], n_rows: int | None = None) -> Decoded:
@@ -135,7 +217,7 @@ def _in_use(
         one, two = new[one], new[two]  # rows with a missing id (-1) stay left out
         rows.leave_out_self(one, two, items, " after the items were mapped")
     weight = weights_of(raw[roles["weight"]], roles["weight"], reason) if "weight" in roles else np.ones(len(reason))
-    reason[(reason == 0) & (weight == 0)] = _NO_WEIGHT
+    rows.leave_out(weight == 0, NO_WEIGHT)
     differ: NDArray[np.float64] | None = None
     if covariates:
         there = np.flatnonzero(reason == 0)
@@ -143,10 +225,9 @@ def _in_use(
         if not options.get("drop_missing"):
             refuse_missing(differ, list(covariates), there)
         missing = np.isnan(differ).any(axis=1)
-        reason[there[missing]] = _NO_COVARIATE
+        reason[there[missing]] = 1 + REASONS.index("missing covariate")
         differ = differ[~missing]
-    left_out = {name: int((reason == code).sum()) for code, name in enumerate(REASONS, 1) if (reason == code).any()}
-    use = reason == 0
+    left_out, use = rows.left_out(), rows.in_use
     if not use.any():
         raise DataError(f"{nothing_left(left_out)} Check the columns: {from_columns(roles)}.")
 
@@ -158,7 +239,8 @@ def _in_use(
     if "task" not in roles and options.get("runs"):
         # Of the items as they were shown, since those they are mapped to may be the same.
         answered &= weight > 0
-        found = rows.runs(answered, decoded.outcome[answered[kept]], weight)
+        asked = rows.who[answered], rows.one[answered], rows.two[answered]
+        found = choices_in_runs(*asked, decoded.outcome[answered[kept]], weight[answered])
         task = found = None if found is None else found[use[answered]]
     contexts, context = _contexts(raw, roles, use)
     wins = exact_sum(amount[outcome == 1]), exact_sum(amount[outcome == -1])
@@ -203,7 +285,7 @@ def _in_use(
         ties=exact_sum(amount[outcome == 0]),
         choices_found=0 if found is None else len(np.unique(found[found >= 0])),
         columns=columns,
-        ignored_columns=tuple(name for name in raw if name not in columns.values()),
+        ignored_columns=tuple(name for name in raw if name not in (*columns.values(), *pairs.called)),
         winner_reading=f"{decoded.reading}{grades}",
         unused_items=no_items,
         unused_users=no_users if rows.user is not None else (),
@@ -262,11 +344,10 @@ def _against_neither(
 
 
 @dataclass
-class _Rows:
+class _Rows(Usable):
     """Rows of a table of pairs while they are read: what is asked of whom, which are left out, and why.
 
-    ``one``, ``two`` and ``who`` are codes in ``items`` and ``people``, -1 where an id is missing; ``reason`` is 0 for
-    what is in use, or the place of why it is left out in ``REASONS``, from 1; (n_rows,) each.
+    ``one``, ``two`` and ``who`` are codes in ``items`` and ``people``, -1 where an id is missing; (n_rows,) each.
     """
 
     options: ReadOptions
@@ -281,89 +362,36 @@ class _Rows:
         self.people = Vocabulary([EVERYONE]) if user is None else Vocabulary(user.drop_nulls())
         self.one, self.two = (self.items.codes(side, unknown="minus_one") for side in (left, right))
         self.who = np.zeros(len(left), dtype=np.int32) if user is None else self.people.codes(user, unknown="minus_one")
-        self.reason = np.where(np.minimum(np.minimum(self.one, self.two), self.who) < 0, _MISSING, 0).astype(np.int8)
-        missing = np.flatnonzero(self.reason)
-        if len(missing) and not self.options.get("drop_missing"):
-            per_column = ", ".join(
-                f'"{self.roles[role]}" {ids.null_count()}'
-                for role, ids in (("left", left), ("right", right), ("user", user))
-                if ids is not None and ids.null_count()
-            )
-            first = ", ".join(str(row + 1) for row in missing[:3])
-            raise DataError(
-                f"an id is missing in {counted(len(missing), 'row')} (missing or blank values by column: {per_column}; "
-                f"first: row {first}). Fill them in, or leave such rows out with {option('drop_missing', True)}."
-            )
+        self.reason = np.zeros(len(left), dtype=np.int8)
+        ids = {"left": left, "right": right, **({} if user is None else {"user": user})}
+        each = ", ".join(f'"{self.roles[role]}" {one.null_count()}' for role, one in ids.items() if one.null_count())
+        message = f"an id is missing in {{where}}; missing or blank values by column: {each}. Fill them in."
+        self.leave_out(np.minimum(np.minimum(self.one, self.two), self.who) < 0, "missing id", message)
         self.leave_out_self(self.one, self.two, self.items)
-        self.kept = np.flatnonzero(self.reason == 0)  # those with an answer that is read
+        self.kept = np.flatnonzero(self.in_use)  # those with an answer that is read
 
     def leave_out_self(self, one: Codes, two: Codes, items: Vocabulary, when: str = "") -> None:
         """Leave out an item that is compared with itself; DataError if that was not said."""
-        rows = np.flatnonzero((self.reason == 0) & (one == two))
-        if len(rows) and not self.options.get("drop_self"):
-            first = "; ".join(f'row {row + 1}, "{shown(items.labels([one[row]])[0])}"' for row in rows[:3])
-            raise DataError(
-                f"an item is compared with itself in {counted(len(rows), 'row')}{when} (first: {first}). "
-                f"Leave such rows out with {option('drop_self', True)}."
-            )
-        self.reason[rows] = _SELF
-
-    def person(self, row: int) -> str:
-        """Who answered a row."""
-        return "somebody" if self.user is None else shown(self.user[int(row)])
-
-    def pair(self, row: int) -> tuple[str, str]:
-        """The two items of a row."""
-        return shown(self.items.ids[self.one[row]]), shown(self.items.ids[self.two[row]])
+        same = (one == two) & self.in_use
+        example = shown(items.labels([one[same.argmax()]])[0]) if same.any() else ""
+        self.leave_out(same, "self-pair", f'an item is compared with itself in {{where}}{when}, such as "{example}".')
 
     def tasks(self, raw: Columns) -> Codes | None:
         """Tasks of the rows in use, by a column; a column that tells none apart loses its role."""
         if "task" not in self.roles:
             return None
-        column, use = self.roles["task"], np.flatnonzero(self.reason == 0)
+        column, use = self.roles["task"], np.flatnonzero(self.in_use)
         codes = task_codes(raw[column], column, self.options.get("task") is not None)
         return None if codes is None else codes[use]
 
-    def runs(self, rows: BoolArray, outcome: NDArray[np.int8], weight: FloatArray) -> Codes | None:
-        """Choices that were taken apart into ``rows`` one after the other, as it is said that they were."""
-        if not self.options.get("runs"):
-            return None
-        return choices_in_runs(self.who[rows], self.one[rows], self.two[rows], outcome, weight[rows])
-
     def example(self, decoded: Decoded) -> tuple[str, str]:
         """The first answer in use, as a sentence."""
-        row = int((self.reason == 0).argmax())
+        row = int((self.in_use).argmax())
         place = int(np.searchsorted(self.kept, row))
         grade = "" if decoded.grade is None or not decoded.grade[place] else decoded.grades[decoded.grade[place] - 1]
         outcome, left, right = int(decoded.outcome[place]), self.left[row], self.right[row]
         who = None if self.user is None else self.user[row]
         return examples(who, lambda one: pair_sentence(row, one, left, right, outcome, grade))
-
-
-def other_people(names: Sequence[str], options: ReadOptions, taken: Iterable[str]) -> list[str]:
-    """Columns that may say who answered, as surely as each other."""
-    if options.get("user") is not None:
-        return []
-    free = [name for name in names if name not in {*taken}]
-    return next((found for words in PEOPLE_BY_RANK if (found := all_named(free, words))), [])
-
-
-def refuse_other_people(raw: Mapping[str, pl.Series], user: pl.Series, column: str, people: Sequence[str]) -> None:
-    """DataError if another column could be who answered, and tells answers apart in another way."""
-    for name in people:
-        try:
-            other = clean_ids(raw[name], name)
-        except DataError:
-            continue
-        if name == column or not other.drop_nulls().len():
-            continue
-        both = pl.DataFrame({"one": user.cast(pl.String), "two": other.cast(pl.String)})
-        counts = {both.n_unique(), both["one"].n_unique(), both["two"].n_unique()}
-        if len(counts) > 1 or not (same_thing(tokens(column), tokens(name)) or both["one"].equals(both["two"])):
-            raise DataError(
-                f'columns "{shown(column)}" and "{shown(name)}" could both say who answered. Row 1 was answered by '
-                f"{shown(user[0])}, {option('user', column)}, or by {shown(other[0])}, {option('user', name)}."
-            )
 
 
 def _same_kind(raw: Columns, roles: Mapping[str, str]) -> tuple[pl.Series, pl.Series]:
@@ -457,24 +485,15 @@ MOST_OF_A_ROW = 1e12  # answers; from some 1e15 on sums of squares are no number
 
 def weights_of(series: pl.Series, column: str, reason: NDArray[np.int8]) -> NDArray[np.float64]:
     """Weights of rows; DataError if one that is in use, with reason 0, is none."""
-    said = f'column "{column}" is used as the weight but holds'
     instead = f"Name another with {option('weight', 'NAME')}, or use none: {option('weight', False)}."
-    if series.dtype.is_nested() or series.dtype.is_temporal():  # which polars would cast
-        raise DataError(f"{said} values of type {series.dtype}. {instead}")
-    text = None if series.dtype.is_numeric() else as_text(series).str.strip_chars()
-    number = (series if text is None else text).cast(pl.Float64, strict=False)
-    if text is not None and (word := text.filter(number.is_null()).drop_nulls()).len():
-        raise DataError(
-            f"{said} text that is not a number in {counted(len(word), 'row')} (first: row "
-            f'{(text == word[0]).arg_max() + 1}, "{shown(word[0])}"). {instead}'
-        )
-    weight: NDArray[np.float64] = number.fill_null(np.nan).to_numpy().copy()
+    weight = numbers_of(series, column, "weight", instead)
     bad = np.flatnonzero((reason == 0) & ~((weight >= 0) & (weight <= MOST_OF_A_ROW)))
     if len(bad):
         value = "empty" if np.isnan(weight[bad[0]]) else f"{weight[bad[0]]:g}"
         wrong = "too large" if MOST_OF_A_ROW < weight[bad[0]] < np.inf else "missing, infinite or negative"
         raise DataError(
-            f"{said} {wrong} weights in {counted(len(bad), 'row')} (first: row {bad[0] + 1}, {value}). A weight says "
+            f'column "{shown(column)}" is used as the weight but holds '
+            f"{wrong} weights in {counted(len(bad), 'row')} (first: row {bad[0] + 1}, {value}). A weight says "
             f"how many answers a row stands for, from 0 to {MOST_OF_A_ROW:g}: mend them, or use none: "
             f"{option('weight', False)}."
         )

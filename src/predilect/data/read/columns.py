@@ -7,101 +7,35 @@ from typing import Any
 
 import polars as pl
 
-from predilect._base.text import did_you_mean, either, near_miss, shown, spoken_to
-from predilect.data.frames import clean_ids, column_names, index_names, open_frame, to_columns
+from predilect._base.text import did_you_mean, near_miss, shown, spoken_to
+from predilect.data.frames import Columns, clean_ids, column_names, index_names, open_frame, to_columns
 from predilect.data.read.names import (
-    ITEM,
     PEOPLE,
-    TASK,
-    WEIGHT,
+    PEOPLE_BY_RANK,
     WINNER,
-    answer_columns,
+    all_named,
     guess_one,
     half_of_pair,
     likely_items,
     pair_families,
     same_thing,
+    tokens,
 )
-from predilect.data.read.options import option
+from predilect.data.read.options import ReadOptions, option
 from predilect.errors import DataError
 
-_NAMES = {
+_WORDS = {
     "user": PEOPLE, "left": ("left", "model_a", "item_a", "item1"), "right": ("right", "model_b", "item_b", "item2"),
-    "winner": WINNER, "weight": WEIGHT, "task": TASK,
+    "winner": WINNER,
 }  # fmt: skip
+_ROLES = ("user", "left", "right", "winner", "won", "lost", "weight", "task", "context", "alternatives")
 
 
-def guess_columns(
-    names: Sequence[str],
-    *,
-    user: str | bool | None = None,
-    left: str | None = None,
-    right: str | None = None,
-    winner: str | None = None,
-    weight: str | bool | None = None,
-    task: str | bool | None = None,
-    need_winner: bool = True,
-    index: Sequence[str] = (),
-    taken: Sequence[str] = (),
-) -> dict[str, str]:
-    """Column for each role: as named by the caller, otherwise guessed; keys "left", "right" and perhaps other roles.
-
-    False for a role means no such column. A task is guessed only where there is a user, as task ids need be distinct
-    within a person only. ``index`` holds names of a pandas frame's index, refused where one would be the column of a
-    role; ``taken`` columns that are never guessed. Raises DataError if a named column is not there, or one that is
-    needed cannot be guessed.
-    """
-    found: dict[str, str] = {}
-    pair = guess_pair(names, left, right)
-    roles: list[tuple[str, str | bool | None, str | None, bool]] = [
-        ("user", user, guess_one(names, PEOPLE), False),
-        ("left", left, pair[0], True),
-        ("right", right, pair[1], True),
-        ("winner", winner, next(iter(answer_columns(names)), None), need_winner),
-        ("weight", weight, guess_one(names, WEIGHT), False),
-        ("task", task, guess_one(names, TASK), False),
-    ]
-    for role, given, *_ in roles:
-        if isinstance(given, str) and (need_winner or role != "winner"):
-            require_column(given, role, names, index)
-    for role, given, guess, needed in roles:
-        if given is False or (role == "winner" and not need_winner):
-            continue
-        if role == "task" and given is None and "user" not in found:
-            continue
-        if isinstance(given, str):
-            found[role] = given
-            continue
-        if guess is not None and (given is True or guess not in (user, left, right, winner, weight, task, *taken)):
-            found[role] = guess
-            continue
-        refuse_index(index, _NAMES[role], role)
-        if needed or given is True:
-            several = ""
-            item = guess_one(names, ITEM)
-            if item is not None and need_winner and guess_one(names, PEOPLE) is None and not answer_columns(names):
-                raise DataError(
-                    f"found no answers, neither two items and who won nor a choice; the columns are {listed(names)}. "
-                    f'By its column "{shown(item)}" this may be a table of items: give it beside the answers with '
-                    f"{either('--items FILE', 'items=FRAME')}."
-                )
-            if pair == (None, None) and need_winner and role == "left":
-                several = (
-                    f" In a choice file, where more than two were shown at a time, name the answer, the task and the "
-                    f"alternatives: "
-                    f"{option('winner', 'NAME')}, {option('task', 'NAME')}, {option('alternatives', 'NAME')}, or where "
-                    f"each has columns of its own {option('alternatives', ['A', 'B', 'C'])}."
-                )
-            if len(names) == 1 and len(names[0].split()) > 2:
-                several = " It is the only one: what lies between columns must be a comma, a semicolon, a tab or |."
-            free = [name for name in names if name not in found.values()]
-            near = guess_one(free, _NAMES[role]) or next((n for n in free if near_miss(n, _NAMES[role])), "NAME")
-            raise DataError(
-                f"found no column for the {role}{' item' if role in ('left', 'right') else ''}; the columns are "
-                f"{listed(names)}. Name it with {option(role, near)}.{several}"
-            )
-    _refuse_shared(found, names)
-    return found
+def require_columns(raw: Columns, said: ReadOptions) -> None:
+    """DataError if a column that was named for a role is not there."""
+    for role in _ROLES:
+        if isinstance(given := said.get(role), str):
+            require_column(given, role, raw.names, raw.index)
 
 
 def require_column(given: str, role: str, names: Sequence[str], index: Sequence[str]) -> None:
@@ -119,25 +53,79 @@ def no_column(name: str, given: str, names: Sequence[str]) -> DataError:
     )
 
 
+def pair_roles(
+    names: Sequence[str],
+    *,
+    user: str | bool | None = None,
+    left: str | None = None,
+    right: str | None = None,
+    index: Sequence[str] = (),
+) -> dict[str, str]:
+    """Columns left, right and perhaps user of pairs without answers, as they were named or are called.
+
+    Raises DataError for a column that is not there, and if one of an item cannot be told.
+    """
+    given = {"user": user, "left": left, "right": right}
+    for role, name in given.items():
+        if isinstance(name, str):
+            require_column(name, role, names, index)
+    one, two = guess_pair(names, left, right)
+    who = named_or_guessed([name for name in names if name not in (one, two)], user, PEOPLE)
+    found = {"user": who, "left": one, "right": two}
+    for role, name in found.items():
+        if name is None and given[role] is None:
+            refuse_index(index, _WORDS[role], role)
+            if role != "user":
+                raise lacking(role, names, index)
+    roles = {role: name for role, name in found.items() if name is not None}
+    for role, name in roles.items():
+        twin = next((other for other in roles if other != role and roles[other] == name), None)
+        if twin is not None:
+            raise DataError(
+                f'column "{shown(name)}" cannot be both {role} and {twin}; the columns are {listed(names)}. '
+                f"Name another with {option(twin, 'NAME')}."
+            )
+        if [*names].count(name) > 1:
+            raise DataError(f'there are {[*names].count(name)} columns called "{shown(name)}"; rename all but one.')
+    return roles
+
+
 def pair_columns(frame: Any) -> tuple[dict[str, str], dict[str, pl.Series]]:
     """Names, and ids, of the columns left, right and perhaps user of a frame of pairs, by role; raises DataError."""
     table, _ = open_frame(frame)
     with spoken_to("pairs"):
-        roles = guess_columns(
-            column_names(table), need_winner=False, weight=False, task=False, index=index_names(table)
-        )
+        roles = pair_roles(column_names(table), index=index_names(table))
     columns = to_columns(table, roles.values())
     return roles, {role: clean_ids(columns[name], name) for role, name in roles.items()}
 
 
+def lacking(role: str, names: Sequence[str], index: Sequence[str]) -> DataError:
+    """The error for a column of a role that is not found, perhaps as it is the ``index`` of a pandas frame."""
+    if (name := guess_one(index, _WORDS[role])) is not None:
+        return _is_index(name, role)
+    near = next((name for name in names if near_miss(name, _WORDS[role])), "NAME")
+    what = f"{role} item" if role in ("left", "right") else role
+    return DataError(
+        f"found no column for the {what}; the columns are {listed(names)}. Name it with {option(role, near)}."
+    )
+
+
+def named_or_guessed(names: Sequence[str], said: Any, words: Sequence[str]) -> str | None:
+    """The column that was named for a role, or the first that is called so; None if it was said that there is none."""
+    return said if isinstance(said, str) else None if said is False else guess_one(names, words)
+
+
 def refuse_index(index: Sequence[str], names: Sequence[str], role: str) -> None:
     """DataError if a pandas index has a name from ``names``, those of a column that was not found."""
-    name = guess_one(index, names)
-    if name is not None:
-        raise DataError(
-            f'"{name}" is the index of the frame and no column, and so is not read as the {role}. Make it a column '
-            "with frame.reset_index(), or drop it with frame.reset_index(drop=True)."
-        )
+    if (name := guess_one(index, names)) is not None:
+        raise _is_index(name, role)
+
+
+def _is_index(name: str, role: str) -> DataError:
+    return DataError(
+        f'"{name}" is the index of the frame and no column, and so is not read as the {role}. Make it a column '
+        "with frame.reset_index(), or drop it with frame.reset_index(drop=True)."
+    )
 
 
 def guess_pair(names: Sequence[str], left: str | None, right: str | None) -> tuple[str | None, str | None]:
@@ -159,8 +147,6 @@ def guess_pair(names: Sequence[str], left: str | None, right: str | None) -> tup
         other = halves[0] if len(halves) == 1 else None
         return left or other, right or other
     likely = likely_items(families)
-    if len(likely) > 1 and all(same_thing(likely[0].stem, one.stem) and likely[0].sides == one.sides for one in likely):
-        likely = sorted(likely, key=lambda family: "name" not in family.stem)[:1]
     if len(likely) > 1 and likely[0].rank == 3:
         return None, None
     if len(likely) > 1:
@@ -173,16 +159,29 @@ def guess_pair(names: Sequence[str], left: str | None, right: str | None) -> tup
     return next((half for name in sorted(names) if (half := half_of_pair(name)) != (None, None)), (None, None))
 
 
-def _refuse_shared(found: dict[str, str], names: Sequence[str]) -> None:
-    for role, column in found.items():
-        twin = next((other for other in found if other != role and found[other] == column), None)
-        if twin is not None:
-            raise DataError(
-                f'column "{column}" cannot be both {role} and {twin}; the columns are {listed(names)}. '
-                f"Name another with {option(twin, 'NAME')}."
-            )
-        if list(names).count(column) > 1:
-            raise DataError(f'there are {list(names).count(column)} columns called "{column}"; rename all but one.')
+def people_in(raw: Columns, free: Sequence[str]) -> list[str]:
+    """Columns that may say who answered, as surely as each other, and tell answers apart in different ways."""
+    named = next((found for words in PEOPLE_BY_RANK if (found := all_named(free, words))), [])
+    kept: dict[str, pl.Series] = {}
+    for name in named:
+        try:
+            ids = clean_ids(raw[name], name).cast(pl.String)
+        except DataError:
+            if len(named) == 1:
+                return [name]  # whose ids are refused
+            continue
+        if (len(named) == 1 or len(ids.drop_nulls())) and not any(
+            _tell_alike(ids, name, other, its) for its, other in kept.items()
+        ):
+            kept[name] = ids
+    return list(kept)
+
+
+def _tell_alike(one: pl.Series, name: str, other: pl.Series, its: str) -> bool:
+    """Whether two columns are the same people, one perhaps by their names."""
+    both = pl.DataFrame({"one": one, "two": other})
+    counts = {both.n_unique(), both["one"].n_unique(), both["two"].n_unique()}
+    return len(counts) == 1 and (same_thing(tokens(name), tokens(its)) or both["one"].equals(both["two"]))
 
 
 def listed(names: Sequence[str]) -> str:

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from predilect._base.text import by_option, did_you_mean, shown
 from predilect._base.types import IntArray
 from predilect.data.canonical import ALONE, Codes
-from predilect.data.frames import as_text
 from predilect.data.intake import BASELINE, FIRST, LAST, MOSTLY, NEARLY_ALL, SORTED, TAKEN_APART, counted
 from predilect.data.read.columns import listed, refuse_index
 from predilect.data.read.names import won_and_lost_families
 from predilect.data.read.options import option
+from predilect.data.read.profiles import numbers_of
 from predilect.data.vocabulary import Vocabulary
 from predilect.errors import DataError
 
@@ -112,26 +112,12 @@ def differences(
 
 
 def _numbers(series: pl.Series, column: str, rows: NDArray[np.int64]) -> NDArray[np.float64]:
-    said = f'column "{shown(column)}" is used as a covariate, which must be a number, but holds'
     instead = by_option(f"Name another with {option('covariates', ['NAME'])}", f"Leave it out ({_EQUAL})")
-    if series.dtype.is_nested() or series.dtype.is_temporal() or series.dtype == pl.Object:
-        raise DataError(f"{said} values of type {series.dtype}. {instead}, or turn it into numbers.")
-    text = as_text(series) if series.dtype == pl.Binary else series
-    if text.dtype == pl.String:
-        text = text.str.strip_chars()
-        text = text.set((text == "").fill_null(False), None)
-        word = text.str.to_lowercase().replace(_TRUE)
-        text = word if text.drop_nulls().str.to_lowercase().is_in(list(_TRUE)).all() else text
-    number = text.cast(pl.Float64, strict=False)
-    is_text = (number.is_null() & text.is_not_null()).to_numpy()
-    if is_text.any():
-        first = int(np.flatnonzero(is_text)[0])
-        raise DataError(
-            f"{said} text in {counted(int(is_text.sum()), 'row')} (first: row {rows[first] + 1}, "
-            f'"{shown(series[first])}"). {instead}, or turn it into numbers.'
-        )
-    found: NDArray[np.float64] = number.fill_null(np.nan).to_numpy()
-    _refuse(np.isinf(found), f"{said} infinite values", rows)
+    if series.dtype == pl.String:
+        word = series.str.strip_chars().str.to_lowercase()
+        series = word.replace(_TRUE) if word.drop_nulls().is_in(["", *_TRUE]).all() else series
+    found = numbers_of(series, column, "covariate", f"{instead}, or turn it into numbers.", rows)
+    _refuse(np.isinf(found), f'column "{shown(column)}" is used as a covariate, but holds infinite values', rows)
     return found
 
 

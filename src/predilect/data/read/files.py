@@ -58,7 +58,7 @@ def read_delimited(
         data, n_bytes = _without_padding(data, separator), len(data)
         if len(data) < n_bytes:
             told = f"{source}: blanks beside separators are left out, as the header has them too."
-            warnings.warn(told, DataWarning, stacklevel=6)  # of whoever called a reader
+            warnings.warn(told, DataWarning, stacklevel=7)  # of whoever called a reader
         names, separator = _header(data, source, separator)
     _refuse_title_line(data, names, source, separator)
     doubled = {name for name, count in Counter(names).items() if count > 1}
@@ -158,7 +158,7 @@ def _without_blank(frame: pl.DataFrame, blank: BoolArray, source: str) -> pl.Dat
     if len(blank) != len(frame) or not blank.any():
         return frame
     warnings.warn(
-        f"{source}: skipped {counted(int(blank.sum()), 'blank line')}.", DataWarning, stacklevel=7
+        f"{source}: skipped {counted(int(blank.sum()), 'blank line')}.", DataWarning, stacklevel=8
     )  # of whoever called a reader
     return frame.filter(pl.Series(~blank))
 

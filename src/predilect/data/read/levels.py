@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 from predilect._base.text import shown
 from predilect._base.types import BoolArray, FloatArray, IntArray
 from predilect.data.intake import UNCLEAR, counted
+from predilect.data.read.assemble import Unclear
 from predilect.data.read.names import RANKED, is_called
 from predilect.data.read.options import option
 from predilect.data.read.profiles import End, end_told
 from predilect.data.read.sets import Sets, ranked_levels, rated_levels
-from predilect.errors import DataError
 
 
 def keep_rated(sets: Sets, rated: BoolArray) -> None:
@@ -33,11 +33,11 @@ def levels_of_ranks(rank: FloatArray, column: str, sets: Sets, end: End) -> IntA
     """Levels of ranks by task, the good ``end`` first; what is not ranked is below all that is."""
     odd = np.flatnonzero((rank < 0) | (rank != np.round(rank)) & ~np.isnan(rank))
     if len(odd):
-        raise DataError(
+        message = (
             f'column "{shown(column)}" must hold ranks, whole numbers from 1 for the best; other numbers came in '
-            f"{counted(len(odd), 'row')} (first: row {odd[0] + 1}, {rank[odd[0]]:g}). If more is better, say "
-            f"{option('kind', 'rating')}."
+            f"{counted(len(odd), 'row')} (first: row {odd[0] + 1}, {rank[odd[0]]:g})."
         )
+        raise Unclear(message, [(f"If more is better, say {option('kind', 'rating')}.", {"kind": "rating"})])
     levels = ranked_levels(rank) if end == "low" else rated_levels(rank)
     sets.notes.append(end_told(column, end))
     ranked = ~np.isnan(rank)

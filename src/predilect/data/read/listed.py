@@ -16,7 +16,7 @@ from predilect._base.text import shown
 from predilect._base.types import BoolArray, FloatArray, IntArray
 from predilect.data.frames import Columns, as_text, clean_ids
 from predilect.data.intake import TWICE, UNCLEAR
-from predilect.data.read.columns import first_columns, listed
+from predilect.data.read.columns import first_columns, listed, named_or_guessed
 from predilect.data.read.levels import keep_rated, levels_of_ranks, levels_of_ratings
 from predilect.data.read.names import (
     APPROVED,
@@ -63,7 +63,6 @@ from predilect.data.read.sets import (
     best_worst_levels,
     chosen_levels,
     columns_by_role,
-    named_or_guessed,
     sets_of_rows,
 )
 from predilect.errors import DataError
@@ -79,7 +78,7 @@ _PLACES = ("rank", "ranked", "place", "position", "pos", "choice", "pref", "pref
 
 
 @dataclass(frozen=True)
-class _Listed:
+class Listed:
     """Columns of a table of items by role: those shown, and those of the answer, the best first."""
 
     kind: str
@@ -103,8 +102,8 @@ def listed_readings(raw: Columns, said: ReadOptions) -> Iterator[Reading]:
     yield from _votes(raw, said)
 
 
-def _reading(raw: Columns, said: ReadOptions, found: _Listed, say: ReadOptions, sure: int, told: str) -> Reading:
-    return Reading(told, say, partial(assembled_sets, partial(_built, raw, found), {**said, **say}, raw), sure)
+def _reading(raw: Columns, said: ReadOptions, found: Listed, say: ReadOptions, sure: int, told: str) -> Reading:
+    return Reading(told, say, partial(assembled_sets, raw, {**said, **say}, sets_listed, raw, found), sure)
 
 
 # --- the best of those shown ------------------------------------------------------------------------------------------
@@ -182,7 +181,7 @@ def _of_shown(
     if len(answer) == 2 and (kind != "best_worst" or all(flags(raw[name]) is not None for name in answer)):
         return
     roles = {**roles, **({"best": answer[0], "worst": answer[1]} if len(answer) == 2 else {"winner": answer[0]})}
-    found = _Listed(kind, shown_in, answer, roles)
+    found = Listed(kind, shown_in, answer, roles)
     ways = _what_answers_are(raw, found, said)
     for is_a in ways:
         say: ReadOptions = {} if len(answer) == 2 else {"winner": answer[0]}
@@ -195,7 +194,7 @@ def _of_shown(
         yield _reading(raw, said, replace(found, is_a=is_a), say, sure, told)
 
 
-def _what_answers_are(raw: Columns, found: _Listed, options: ReadOptions) -> tuple[Literal["item", "side"], ...]:
+def _what_answers_are(raw: Columns, found: Listed, options: ReadOptions) -> tuple[Literal["item", "side"], ...]:
     """Whether answers may be items, or the places of items."""
     if (given := options.get("winner_is")) in ("item", "side"):
         return (given,)
@@ -276,22 +275,26 @@ def _orders(
         return
     shown_in = next(iter(one for one, sure in _shown_in(raw, said, free, None) if sure == SURE), ())
     rest = {name: raw[name] for name in free if name not in shown_in}
+
+    def reading(order: tuple[str, ...], say: ReadOptions, sure: int, *, last: bool = False) -> Reading:
+        columns = {**roles, "order": order[0]} if len(order) == 1 else roles
+        found = Listed("order", shown_in, order, columns, last=last)
+        return _reading(raw, said, found, {"kind": "order", **say}, sure, f"an order, {first_columns(order)}")
+
     both = best_and_worst(list(rest)) if winner is None and kind != "best_worst" else None
     if both is not None:
         between = places_between(list(rest))
         order = (both[0], *between, both[1])
         if between and flags(raw[both[0]]) is None:
             shown_in = shown_in or _family_of(raw, order)
-            if not shown_in and _are_numbers_of(raw, order):
-                return  # of what several columns describe
-            found = _Listed("order", shown_in, order, roles, last=True)
-            yield _reading(raw, said, found, {"kind": "order"}, SURE, f"an order, {first_columns(order)}")
+            if shown_in or not _are_numbers_of(raw, order):  # of what several columns describe
+                yield reading(order, {}, SURE, last=True)
         return
     if kind == "best_worst":
         return
     if kind == "order" and given is not None and not isinstance(given, str) and all(name in raw for name in given):
-        found = _Listed("order", (), tuple(given), roles)
-        yield _reading(raw, said, found, {"kind": "order"}, SURE, f"an order, {first_columns(given)}")
+        shown_in = ()
+        yield reading(tuple(given), {}, SURE)
         return
     order = _order_columns(rest, marked)
     if kind == "order" and winner is not None:
@@ -299,30 +302,18 @@ def _orders(
         order = (winner,) if raw[winner].dtype == pl.String or _lists(raw[winner]) is not None else ()
     elif kind == "order" and not order:
         order = _any_family(list(rest))
-    if not order:
-        of_words = _families(list(rest)) if len(rest) < MOST_FREE and kind is None else {}
-        for word, family in of_words.items():
-            plain_ones = all(is_plain(raw[name]) for name in family)
-            if (
-                plain_ones
-                and word not in _EACH
-                and not tells(family[0], MEASURES)
-                and could_be_items([*map(raw.__getitem__, family)])
-            ):
-                found = _Listed("order", (), family, roles)
-                say_all: ReadOptions = {"kind": "order", "alternatives": list(family)}
-                yield _reading(raw, said, found, say_all, OPEN, f"an order, {first_columns(family)}")
+    if order:
+        sure = OPEN if _unshared(order, raw, shown_in, kind) else SURE
+        if len(order) > 1 and _are_ranks(raw, order):
+            names, sure = tuple(re.sub(r"^\D*", "", name) for name in order), SURE
+            ranks = Listed("rank", (), order, roles, names)
+            yield _reading(raw, said, ranks, {"kind": "rank"}, sure, f"the rank of each of {first_columns(names)}")
+        yield reading(order, {"winner": order[0]} if len(order) == 1 else {}, sure)
         return
-    used = {**roles, "order": order[0]} if len(order) == 1 else roles
-    found = _Listed("order", shown_in, order, used)
-    say: ReadOptions = {"kind": "order", "winner": order[0]} if len(order) == 1 else {"kind": "order"}
-    sure = OPEN if _unshared(order, raw, shown_in, kind) else SURE
-    if len(order) > 1 and _are_ranks(raw, order):
-        names = tuple(re.sub(r"^\D*", "", name) for name in order)
-        sure = SURE
-        ranks = _Listed("rank", (), order, roles, names)
-        yield _reading(raw, said, ranks, {"kind": "rank"}, sure, f"the rank of each of {first_columns(names)}")
-    yield _reading(raw, said, found, say, sure, f"an order, {first_columns(order)}")
+    shown_in = ()
+    for word, family in _families(list(rest)).items() if len(rest) < MOST_FREE and kind is None else ():
+        if word not in _EACH and not tells(family[0], MEASURES) and could_be_items([raw[name] for name in family]):
+            yield reading(family, {"alternatives": list(family)}, OPEN)
 
 
 def _family_of(raw: Columns, order: tuple[str, ...]) -> tuple[str, ...]:
@@ -422,14 +413,14 @@ def _by_item(raw: Columns, said: ReadOptions, roles: dict[str, str], free: Seque
         return
     if given is not None:
         if kind is not None and not isinstance(given, str) and all(name in raw for name in given):
-            yield from _of_items(raw, said, _Listed(kind, (), tuple(given), roles, _inner(tuple(given))), SURE)
+            yield from _of_items(raw, said, Listed(kind, (), tuple(given), roles, _inner(tuple(given))), SURE)
         return
     text = pl.DataFrame([raw[name].alias(name) for name in free if raw[name].dtype == pl.String])
     first = text.select(pl.all().drop_nulls().first()).row(0, named=True) if text.width else {}
     perhaps = [name for name, word in first.items() if word is not None and (not word or place_of(word) is not None)]
     in_words = tuple(name for name in perhaps if _in_places(raw[name])) if kind != "rating" else ()
     if len(in_words) > 1:
-        yield from _of_items(raw, said, _Listed("rank", (), in_words, roles, _inner(in_words)), SURE)
+        yield from _of_items(raw, said, Listed("rank", (), in_words, roles, _inner(in_words)), SURE)
         return
     found = [way for one in ("rank", "rating") if kind in (None, one) for way in _called(raw, one, kind, roles, free)]
     for one, sure in found:
@@ -437,12 +428,12 @@ def _by_item(raw: Columns, said: ReadOptions, roles: dict[str, str], free: Seque
     if not found and kind is not None and guess_one(free, (*KIND_OF[kind], *CHOSEN)) is None:
         several = _any_family(free)
         if several:
-            yield from _of_items(raw, said, _Listed(kind, (), several, roles, _inner(several)), SURE)
+            yield from _of_items(raw, said, Listed(kind, (), several, roles, _inner(several)), SURE)
 
 
 def _called(
     raw: Columns, one: str, kind: str | None, roles: dict[str, str], free: Sequence[str]
-) -> Iterator[tuple[_Listed, int]]:
+) -> Iterator[tuple[Listed, int]]:
     """Columns by name that hold ranks or ratings of what else they are called."""
     words = RANKED if one == "rank" else RATED
     pattern = re.compile(rf"(?:{'|'.join(words)})[_. ]?(?P<a>.+)|(?P<b>.+?)[_. ](?:{'|'.join(words)})", re.I)
@@ -461,11 +452,11 @@ def _called(
         return  # an order, or as such
     numbered = one == "rating" and all(re.fullmatch(r"[a-z]?\d*", item, re.I) for item in found.values())
     # Letters and numbers may be items or places.
-    yield _Listed(one, (), tuple(found), roles, tuple(found.values())), OPEN if numbered and kind is None else SURE
+    yield Listed(one, (), tuple(found), roles, tuple(found.values())), OPEN if numbered and kind is None else SURE
 
 
 def _of_items(
-    raw: Columns, said: ReadOptions, found: _Listed, sure: int, *, known: bool = True
+    raw: Columns, said: ReadOptions, found: Listed, sure: int, *, known: bool = True
 ) -> Iterator[Reading]:  # fmt: skip
     """Readings of ranks or ratings by the end that may be the good one, either unless words are ``known``."""
     word = _stem(found)
@@ -482,7 +473,7 @@ def _of_items(
         yield _reading(raw, said, replace(found, end=end), say, sure, told)
 
 
-def _stem(found: _Listed) -> str:
+def _stem(found: Listed) -> str:
     """The word that columns have before what they are about."""
     words = (word for word in (*RANKED, *RATED) if plain(found.answer[0]).startswith(plain(word)))
     return next(words, found.answer[0])
@@ -539,7 +530,7 @@ def _votes(raw: Columns, said: ReadOptions) -> Iterator[Reading]:
         if len(some) > 2 and some not in seen:
             seen.add(some)
             kind = "rank" if _are_permutations(raw, some) else "rating"
-            for way in _of_items(raw, said, _Listed(kind, (), some, roles, _inner(some)), sure, known=False):
+            for way in _of_items(raw, said, Listed(kind, (), some, roles, _inner(some)), sure, known=False):
                 yield replace(way, say={"alternatives": list(some), **way.say})
 
 
@@ -568,10 +559,10 @@ def _holds_small(series: pl.Series) -> bool:
 # --- the reading ------------------------------------------------------------------------------------------------------
 
 
-def _built(raw: Columns, found: _Listed, options: ReadOptions) -> Sets:
+def sets_listed(raw: Columns, found: Listed, options: ReadOptions) -> Sets:
     """Answers of a table of items; raises DataError."""
     columns = dict(found.columns)
-    for role, used in (("shown", found.alternatives), ("place", found.answer)):
+    for role, used in (("alternatives", found.alternatives), ("place", found.answer)):
         columns.update({f"{role} {nth}": name for nth, name in enumerate(used, 1) if name not in columns.values()})
     sets = sets_of_rows(found.kind, raw, columns, options)
     if found.items:
@@ -581,7 +572,7 @@ def _built(raw: Columns, found: _Listed, options: ReadOptions) -> Sets:
     return sets
 
 
-def _read_ranks(raw: Columns, found: _Listed, sets: Sets) -> None:
+def _read_ranks(raw: Columns, found: Listed, sets: Sets) -> None:
     n, k = sets.n_tasks, len(found.items)
     what = "rank" if found.kind == "rank" else "rating"
     values: FloatArray = np.concatenate([numbers_of(raw[name], name, what) for name in found.answer])
@@ -594,7 +585,7 @@ def _read_ranks(raw: Columns, found: _Listed, sets: Sets) -> None:
     sets.level = levels_of_ranks(values, RANKED[0], sets, found.end)
 
 
-def _answered(raw: Columns, found: _Listed) -> tuple[pl.DataFrame, pl.DataFrame]:
+def _answered(raw: Columns, found: Listed) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Task, level and item of what the answer names, and of what was shown."""
     if len(found.answer) > 1 or found.kind in ("best", "best_worst"):
         said = _in_columns(raw, found.answer)
@@ -613,7 +604,7 @@ def _offered(raw: Columns, alternatives: tuple[str, ...]) -> pl.DataFrame:
     return _in_columns(raw, alternatives) if len(alternatives) > 1 else _listed_in(raw[alternatives[0]])
 
 
-def _read_items(raw: Columns, found: _Listed, sets: Sets) -> None:
+def _read_items(raw: Columns, found: Listed, sets: Sets) -> None:
     """Items that are shown, and the levels that the answer gives them."""
     order = found.kind == "order"
     said, offered = _answered(raw, found)

@@ -14,7 +14,8 @@ from predilect._base.text import did_you_mean, shown
 from predilect._base.types import BoolArray, FloatArray, IntArray
 from predilect.data.frames import Columns, as_text, clean_ids
 from predilect.data.intake import UNCLEAR, counted
-from predilect.data.read.columns import first_columns, listed, no_column
+from predilect.data.read.assemble import Unclear
+from predilect.data.read.columns import first_columns, listed, named_or_guessed, no_column
 from predilect.data.read.levels import keep_rated, levels_of_ranks, levels_of_ratings
 from predilect.data.read.listed import is_list
 from predilect.data.read.names import (
@@ -74,8 +75,6 @@ from predilect.data.read.sets import (
     assembled_sets,
     best_worst_levels,
     chosen_levels,
-    design_asked,
-    named_or_guessed,
 )
 from predilect.errors import DataError
 
@@ -167,7 +166,7 @@ def long_readings(raw: Columns, said: ReadOptions) -> Iterator[Reading]:
     if rows is not None and (any(fits for _, fits in ways) or None not in (rows.user, rows.task)):
         yield from (way for way, _ in ways)
         return
-    guessed = [way for one in _by_values(raw, said, rows) for way in one]
+    guessed = [*_by_values(raw, said, rows)]
     yield from guessed
     # Where another column parts the rows as the answers need it, what the names tell is only possible.
     yield from (replace(way, sure=OPEN - 2) if guessed else way for way, _ in ways)
@@ -195,6 +194,16 @@ def rows_are_alternatives(raw: Columns, said: ReadOptions, *, by_answer: bool = 
     return plain_value and once_in_each(rows.chosen(str(value), own), rows.group)
 
 
+def may_be_alternatives(raw: Columns, said: ReadOptions, answer: str) -> bool:
+    """Whether each row may be an alternative of a task that a column answers, or ranks, whatever others are called."""
+    said = {**said, "winner": answer}
+    rows = _by_names(raw, said)
+    if rows is not None and np.bincount(rows.parts[1]).min() > 1 and any(fits for _, fits in _ways(rows)):
+        return True
+    parted = (counts_within(raw[answer], one.group) for one in _parted(raw, said, rows))
+    return any(True for _ in _by_values(raw, said, rows)) or any(parted)
+
+
 def _by_names(raw: Columns, said: ReadOptions) -> _Rows | None:
     """Rows parted by columns that were named, or that are called so."""
     user = named_or_guessed(raw.names, said.get("user"), PEOPLE_OF_SETS)
@@ -220,8 +229,21 @@ def _without_tasks(raw: Columns) -> DataError:
     )
 
 
-def _by_values(raw: Columns, said: ReadOptions, known: _Rows | None) -> Iterator[list[Reading]]:
-    """Ways in which columns of any name part the rows into tasks, each with an answer and no alternative twice."""
+def _by_values(raw: Columns, said: ReadOptions, known: _Rows | None) -> Iterator[Reading]:
+    """Readings of rows that columns of any name part into tasks, each with an answer and no alternative twice."""
+    by_one = False
+    for rows in _parted(raw, said, known):
+        by_two = {"user", "task"} <= {*rows.say}
+        if by_one and by_two:
+            return
+        for way, fits in _ways(rows):
+            if fits and not (rows.task is None and "choice" in way.told):
+                by_one = not by_two
+                yield way
+
+
+def _parted(raw: Columns, said: ReadOptions, known: _Rows | None) -> Iterator[_Rows]:
+    """Ways in which columns of any name part the rows into tasks of several: by one beside those known, or by two."""
     if len(raw) > MOST_FREE or raw.n_rows > _MOST_ROWS:
         return
     user, task = (None, None) if known is None else (known.user, known.task)
@@ -230,22 +252,16 @@ def _by_values(raw: Columns, said: ReadOptions, known: _Rows | None) -> Iterator
     words = (WEIGHT, AVAILABLE, *KIND_OF.values())
     free = [name for name in sorted(raw) if name not in taken and not is_called(name, *words) and _may_part(raw[name])]
     free = free[:MOST_KEYS]
-    pairs: list[tuple[str | None, str | None]] = [(user, name) for name in free] if task is None else []
-    pairs += [(name, task) for name in free] if user is None and said.get("user") is not False else []
-    both: list[tuple[str | None, str | None]] = list(permutations(free, 2)) if known is None else []
-    found = False
-    for some in (pairs, both):
-        for who, what in () if found else some:
-            say: ReadOptions = {"user": who} if who is not None and who != user else {}
-            if what is not None and what != task:
-                say = {**say, "task": what}
-            rows = _Rows(raw, said, who, what, say)
-            size = np.bincount(rows.parts[1])
-            if size.min() < 2 or size.max() > _MOST_SHOWN:
-                continue
-            ways = [way for way, fits in _ways(rows) if fits and not (what is None and "choice" in way.told)]
-            found = found or bool(ways)
-            yield ways
+    ways: list[tuple[str | None, str | None]] = [(user, name) for name in free] if task is None else []
+    ways += [(name, task) for name in free] if user is None and said.get("user") is not False else []
+    for who, what in [*ways, *(permutations(free, 2) if known is None else ())]:
+        say: ReadOptions = {"user": who} if who is not None and who != user else {}
+        if what is not None and what != task:
+            say = {**say, "task": what}
+        rows = _Rows(raw, said, who, what, say)
+        size = np.bincount(rows.parts[1])
+        if size.min() >= 2 and size.max() <= _MOST_SHOWN:
+            yield rows
 
 
 def _may_part(column: pl.Series) -> bool:
@@ -530,11 +546,12 @@ def _not_chosen(series: pl.Series, value: str, own: pl.Series | None) -> DataErr
         other = odd.filter(~odd.is_in(names.to_list()))
         if len(other):
             odd, near = other, did_you_mean(other[0], names.to_list())
-    return DataError(
+    message = (
         f'column "{shown(value)}" must say 1 for the alternative that was chosen and 0 for the others, or name it; it '
-        f"holds {', '.join(shown(word) for word in odd.head(3))}.{near} If it holds ranks or ratings, say "
-        f"{option('kind', 'rank')} or {option('kind', 'rating')}."
+        f"holds {', '.join(shown(word) for word in odd.head(3))}.{near}"
     )
+    kinds: tuple[Kind, ...] = ("rank", "rating")
+    return Unclear(message, [(f"If it holds {kind}s, say {option('kind', kind)}.", {"kind": kind}) for kind in kinds])
 
 
 # --- what was shown ---------------------------------------------------------------------------------------------------
@@ -703,8 +720,8 @@ def _reading(rows: _Rows, answer: _Answer, alternatives: _Shown, say: ReadOption
         told += f", described by {first_columns(alternatives.attributes)}"
     elif alternatives.own:
         told += f', about "{shown(alternatives.own)}"'
-    build = partial(_built, rows, answer, alternatives)
-    return Reading(told, said, partial(assembled_sets, build, {**rows.said, **said}, rows.raw), sure)
+    made = partial(assembled_sets, rows.raw, {**rows.said, **said}, _built, rows, answer, alternatives)
+    return Reading(told, said, made, sure)
 
 
 def _weight(rows: _Rows, taken: set[str | None]) -> list[str]:
@@ -776,13 +793,14 @@ def _name_items(rows: _Rows, alternatives: _Shown, sets: Sets, rated: BoolArray)
         if "none" in sets.options:
             own, attributes, none, rated = _with_none(sets, own, attributes, none_id)
         else:
-            sets.if_none_chosen = f" If people could choose none of these, say {option('none', NONE)}."
+            sets.none_is_open = True
     if not alternatives.by_profile:
         if own is None:
             raise DataError(
-                "found no column that says which alternative a row is about, nor attributes that differ within a task"
-                f"{design_asked(rows.raw.names)} If there is such a column, name it with "
-                f"{option('alternatives', 'NAME')}."
+                "found no column that says which alternative a row is about, nor attributes that differ within a task; "
+                f"the columns are {listed(rows.raw.names)}. If there is such a column, name it with "
+                f"{option('alternatives', 'NAME')}; if a table of its own says what was shown, a design, give it too: "
+                f"{option('design', 'DESIGN')}."
             )
         if attributes:
             sets.profiles = items_described(own, attributes)

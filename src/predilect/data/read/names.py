@@ -268,9 +268,12 @@ def _spellings(name: str, words: Sequence[str]) -> Iterator[tuple[str, ...]]:
 
 
 def likely_items(families: Sequence[Family]) -> list[Family]:
-    """Those of the families in which items stand most surely."""
+    """Those of the families in which items stand most surely; of the ids and the names of the same the names."""
     ranks = [family.rank for family in families if family.rank is not None]
-    return [family for family in families if ranks and family.rank == min(ranks)]
+    found = [family for family in families if ranks and family.rank == min(ranks)]
+    if all(same_thing(found[0].stem, one.stem) and found[0].sides == one.sides for one in found):
+        return sorted(found, key=lambda one: "name" not in one.stem)[:1]
+    return found
 
 
 _OPPONENTS = ("opponent", "opponent_id", "opponent_name", "against", "versus", "vs", "rival")

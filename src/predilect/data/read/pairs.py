@@ -18,8 +18,8 @@ from predilect._base.types import BoolArray
 from predilect.data.canonical import may_be_choices, may_be_taken_apart, tells_tasks_apart
 from predilect.data.frames import Columns, as_text, clean_ids, without_points
 from predilect.data.intake import counted
-from predilect.data.read.assemble import Advice, Pairs, assemble, outcomes_of
-from predilect.data.read.columns import refuse_index, require_column
+from predilect.data.read.assemble import Pairs, assemble, outcomes_of
+from predilect.data.read.columns import guess_pair, lacking, listed, people_in, refuse_index
 from predilect.data.read.covariates import covariate_columns, flat
 from predilect.data.read.names import (
     BOTH_ITEMS,
@@ -38,7 +38,6 @@ from predilect.data.read.names import (
     Family,
     all_named,
     answer_columns,
-    could_be_side,
     good_end,
     guess_one,
     half_of_pair,
@@ -48,7 +47,6 @@ from predilect.data.read.names import (
     pair_families,
     plain,
     positive_side,
-    same_thing,
     side_words,
     sides_of,
     squeezed,
@@ -56,7 +54,7 @@ from predilect.data.read.names import (
     tokens,
     won_and_lost_families,
 )
-from predilect.data.read.options import ReadOptions, as_words, option, own_words
+from predilect.data.read.options import ReadOptions, option, own_words
 from predilect.data.read.profiles import (
     could_be_items,
     flags,
@@ -66,9 +64,9 @@ from predilect.data.read.profiles import (
     numbers_rows,
     pairs_of_items,
 )
-from predilect.data.read.readings import LIKELY, OPEN, SURE, Reading, or_refused, refused, settle
+from predilect.data.read.readings import LIKELY, OPEN, SURE, Reading, or_refused, refused
 from predilect.data.read.reshape import items_apart
-from predilect.data.read.winners import UNKNOWN, Answered, Way, is_number
+from predilect.data.read.winners import UNKNOWN, Answered, Way
 from predilect.data.vocabulary import Vocabulary
 from predilect.errors import DataError
 
@@ -83,7 +81,6 @@ _MAY_BE_ITEMS = frozenset(("text", "id", "ids", "name", "names", "key", "code", 
 _BY_CHANCE = 1e-3  # that every answer is one of the two items of its row
 _MOST_PAIRS = 3  # of columns that may be the two items, whatever they are called
 _MOST_COLUMNS = 40  # in which items are looked for by their values
-_ROLES = ("user", "left", "right", "winner", "won", "lost", "weight", "task", "context")
 
 
 @dataclass(frozen=True)
@@ -102,14 +99,11 @@ class _Base:
 
 
 def pair_readings(raw: Columns, said: ReadOptions) -> Iterator[Reading]:
-    """Every way in which the rows of a table can be about two; raises DataError for a column that is not there."""
+    """Every way in which the rows of a table can be about two."""
     if said.get("kind") not in (None, "pairs") or any(
         said.get(role) is not None for role in ("alternatives", "profile")
     ):
         return
-    for role in _ROLES:
-        if isinstance(given := said.get(role), str):
-            require_column(given, role, raw.names, raw.index)
     results = said.get("won"), said.get("lost")
     sides = said.get("left"), said.get("right")
     if results == (None, None):
@@ -126,15 +120,15 @@ def _bases(raw: Columns, said: ReadOptions) -> Iterator[_Base]:
     """Columns of the two items: those named, those called so, or by what they hold."""
     families, sides = pair_families(raw.names), (said.get("left"), said.get("right"))
     if sides != (None, None):
-        left, right = _completed(raw.names, families, *sides)
+        left, right = guess_pair(raw.names, *sides)
+        if left is None or right is None:
+            raise lacking("left" if left is None else "right", raw.names, raw.index)
         yield _Base(left, right, SURE, {})
         return
     likely = likely_items(families)
     if likely and likely[0].rank == 3 and len(likely) > _MOST_PAIRS:
         likely = []  # attributes of two alternatives
     likely = likely_items([one for one in families if _may_be_items(raw, one)]) if likely else []
-    if len(likely) > 1 and all(same_thing(likely[0].stem, one.stem) and likely[0].sides == one.sides for one in likely):
-        likely = sorted(likely, key=lambda one: "name" not in one.stem)[:1]
     by_name = [one for one in likely if one.rank in (0, 1)]
     others = [] if by_name else _by_values(raw, said, likely)
     recur = [] if by_name else [one for one in likely if could_be_items([raw[one.left], raw[one.right]])]
@@ -167,9 +161,8 @@ def _by_values(raw: Columns, said: ReadOptions, but: Sequence[Family]) -> list[_
     ]  # fmt: skip
     if len(free) > _MOST_COLUMNS:
         return []
-    alike = pairs_of_items({name: raw[name] for name in sorted(free)})
     halves = {name: half_of_pair(name) for name in free}
-    for pair in alike if len(alike) <= _MOST_PAIRS else ():  # more are attributes, or places of an order
+    for pair in _alike(raw, free):
         if opponent in pair:  # what is said of a row is said of the other
             other = pair[0] if pair[1] == opponent else pair[1]
             found.append(_Base(other, str(opponent), LIKELY, {"left": other, "right": str(opponent)}))
@@ -184,6 +177,12 @@ def _by_values(raw: Columns, said: ReadOptions, but: Sequence[Family]) -> list[_
     return found
 
 
+def _alike(raw: Columns, free: Sequence[str]) -> list[list[str]]:
+    """Any two columns that hold the same items; none if there are many: attributes, or places of an order."""
+    found = pairs_of_items({name: raw[name] for name in sorted(free)}) if len(free) <= _MOST_COLUMNS else []
+    return found if len(found) <= _MOST_PAIRS else []
+
+
 def _names_both(column: pl.Series) -> bool:
     """Whether every value names two items, of which some recur in other values."""
     if column.dtype != pl.String or column.null_count() or len(column) < 2:
@@ -193,23 +192,6 @@ def _names_both(column: pl.Series) -> bool:
         return False
     left, right = ({*side.drop_nulls()} for side in both)
     return "" not in left | right and len(left | right) < 2 * column.n_unique()
-
-
-def _completed(
-    names: Sequence[str], families: Sequence[Family], left: str | None, right: str | None
-) -> tuple[str, str]:
-    """Both columns, where perhaps one was named; DataError if the other cannot be told."""
-    if left is not None and right is not None:
-        return left, right
-    for one in families:
-        if left in (None, one.left) and right in (None, one.right):
-            return one.left, one.right
-    place = 0 if left is None else 1
-    halves = [half for name in {*names} - {left, right} if (half := half_of_pair(name)[place]) is not None]
-    if len(halves) == 1:
-        return (halves[0], str(right)) if left is None else (left, halves[0])
-    role = "left" if left is None else "right"
-    raise DataError(f"found no column for the {role} item; name it with {option(role, 'NAME')}.")
 
 
 def _may_be_items(raw: Columns, one: Family) -> bool:
@@ -261,7 +243,7 @@ def _roles(raw: Columns, said: ReadOptions, taken: Sequence[str]) -> Iterator[tu
                 )
             used[name] = role
     free = [name for name in raw if name not in used]
-    users = _choices(given["user"], "user", _people(raw, free))
+    users = _choices(given["user"], "user", people_in(raw, free))
     if users == [({}, None)] and given["user"] is None:
         refuse_index(raw.index, PEOPLE, "user")
     weight = guess_one(free, WEIGHT)
@@ -281,31 +263,6 @@ def _choices(given: Any, role: str, found: Sequence[str]) -> list[tuple[ReadOpti
     if len(found) > 1:
         return [({role: name}, name) for name in found]  # type: ignore[misc]
     return [({}, found[0] if found else None)]
-
-
-def _people(raw: Columns, free: Sequence[str]) -> list[str]:
-    """Columns that may say who answered, as surely as each other, and tell answers apart in different ways."""
-    named = next((found for words in PEOPLE_BY_RANK if (found := all_named(free, words))), [])
-    kept: dict[str, pl.Series] = {}
-    for name in named:
-        try:
-            ids = clean_ids(raw[name], name).cast(pl.String)
-        except DataError:
-            if len(named) == 1:
-                return [name]  # whose ids are refused
-            continue
-        if (len(named) == 1 or len(ids.drop_nulls())) and not any(
-            _tell_alike(ids, name, other, its) for its, other in kept.items()
-        ):
-            kept[name] = ids
-    return list(kept)
-
-
-def _tell_alike(one: pl.Series, name: str, other: pl.Series, its: str) -> bool:
-    """Whether two columns are the same people, one perhaps by their names."""
-    both = pl.DataFrame({"one": one, "two": other})
-    counts = {both.n_unique(), both["one"].n_unique(), both["two"].n_unique()}
-    return len(counts) == 1 and (same_thing(tokens(name), tokens(its)) or both["one"].equals(both["two"]))
 
 
 def _tasks(
@@ -355,7 +312,7 @@ def _of_base(raw: Columns, said: ReadOptions, base: _Base) -> Iterator[Reading]:
     """All ways to read who won of the items of two columns."""
     if said.get("outcome") is not None:
         pairs = Pairs(said, base.roles, outcome=said["outcome"], given=True)
-        yield from _read(raw, said, pairs, "the outcomes that were given", base.say, SURE)
+        yield from _read(raw, pairs, "the outcomes that were given", base.say, SURE)
         return
     given = said.get("winner")
     if isinstance(given, str) and base.left != base.right and (forms := [*_of_both_sides(raw, said, base, given)]):
@@ -391,13 +348,7 @@ def _of_base(raw: Columns, said: ReadOptions, base: _Base) -> Iterator[Reading]:
             if told or by_items:
                 yield from found.read(one, way, LIKELY if by_items else OPEN)
     if not forms and not others and base.sure == SURE:
-        what = f"found no column for the winner; the columns are {', '.join(map(shown, raw.names))}."
-        lacking = DataError(f"{what} Name it with {option('winner', 'NAME')}.")
-        try:
-            refuse_index(raw.index, WINNER, "winner")
-        except DataError as of_index:
-            lacking = of_index
-        yield refused(lacking, OPEN)
+        yield refused(lacking("winner", raw.names, raw.index), OPEN)
 
 
 class _InColumn:
@@ -411,9 +362,11 @@ class _InColumn:
         if base.left == base.right:
             both = items_apart(raw[base.left])
             if both is None:
+                first = as_text(raw[base.left]).drop_nulls().head(1).to_list()
                 raise DataError(
                     f'column "{shown(base.left)}" must name both items in every row, with one and the same sign '
-                    'between them that no name holds, such as "tea_milk" or "tea vs milk".'
+                    f'between them that no name holds, such as "tea_milk" or "tea vs milk"; got {listed(first)}. Make '
+                    "two columns of it, called left and right."
                 )
             self.table, self.left, self.right = {**raw, "left": both[0], "right": both[1]}, "left", "right"
             used = dict.fromkeys(("left", "right"), base.left)
@@ -496,55 +449,11 @@ class _InColumn:
         if len(answered.ways) > 1 and not way.say and self.said.get("winner_is") is None:
             say["winner_is"] = "item" if way.code is None else "side"
         told = f'who won by "{shown(answered.name)}"' + (f", {way.told}" if way.told else "")
-        yield from _read(self.raw, self.said, self._pairs(answered, way), told, say, sure, self._advice(answered))
+        yield from _read(self.raw, self._pairs(answered, way), told, say, sure)
 
     def partly(self, answered: Answered) -> Reading:
-        """The reading under which most words mean something; it fails with advice about the others."""
-        return next(
-            _read(
-                self.raw,
-                self.said,
-                self._pairs(answered, answered.partly),
-                "",
-                {},
-                self.base.sure,
-                self._advice(answered),
-            )
-        )
-
-    def _advice(self, answered: Answered) -> Advice:
-        """What can be done about rows without a clear winner: only what was tried on the table, and reads it."""
-
-        def reads(more: ReadOptions) -> Any:
-            told: ReadOptions = {**self.said, "winner": answered.name, **more}
-            try:
-                made = settle(one for one in _of_base(self.raw, told, self.base) if one.sure == SURE)
-            except DataError:
-                return None
-            return None if made is None else made.intake
-
-        def advice(reading: str, lost: NDArray[np.int64]) -> str:
-            unknown = answered.text.gather(lost)
-            words = unknown.drop_nulls().unique().sort().to_list()
-            as_shown = all(shown(word) == word and not is_number(word) for word in words)
-            of_sides, told = reading.endswith("side words"), []
-            if len(words) == 1 and as_shown:
-                ties: ReadOptions = {"ties": [*as_words(self.said.get("ties")), words[0]], "drop_unknown": True}
-                found = None if of_sides and could_be_side(words[0]) else reads(ties)
-                if found is not None and (not of_sides or (found.left_wins and found.right_wins)):
-                    told.append(f'If "{words[0]}" means a tie, say {option("ties", words)}.')
-                elif of_sides and reads({"left_word": words, "drop_unknown": True}) is not None:
-                    side = f"{option('left_word', words)} or {option('right_word', words)}"
-                    told.append(f'If "{words[0]}" means a side, say which: {side}.')
-            few = len(unknown.drop_nulls()) * _FEW <= self.raw.n_rows
-            if few and not self.said.get("drop_unknown") and reads({"drop_unknown": True}) is not None:
-                told.append(f"Leave such rows out with {option('drop_unknown', True)}.")
-            return "".join(f" {one}" for one in told)
-
-        return advice
-
-
-_FEW = 20  # of so many rows at most one is left out for a word that nobody knows
+        """The reading under which most words mean something, and others nothing."""
+        return next(_read(self.raw, self._pairs(answered, answered.partly), "", {}, self.base.sure))
 
 
 def _other_words(own: Sequence[Sequence[object]], answered: Answered) -> str:
@@ -560,28 +469,19 @@ def _other_words(own: Sequence[Sequence[object]], answered: Answered) -> str:
     return ""
 
 
-def _read(
-    raw: Columns, said: ReadOptions, pairs: Pairs, told: str, say: ReadOptions, sure: int, advice: Advice | None = None
-) -> Iterator[Reading]:
+def _read(raw: Columns, pairs: Pairs, told: str, say: ReadOptions, sure: int) -> Iterator[Reading]:
     """The readings of pairs with every choice of who answered, of weights and of tasks."""
-    table = raw if pairs.table is None else Columns(pairs.table)
+    table, said = raw if pairs.table is None else Columns(pairs.table), pairs.options
     answer = [] if pairs.answered is None else [pairs.answered.name]
     taken = [*pairs.roles.values(), *answer, *pairs.used.values()]
     for say_roles, roles in _roles(table, said, taken):
         full = {**roles, **pairs.roles}
         for say_task, task, ask in _tasks(table, said, full, taken, pairs):
-            options: ReadOptions = {**said, **say_roles, **say_task, **say}
-            placed = replace(pairs, options=options, roles={**full, **({"task": task} if task else {})})
-            how = [
-                told,
-                *(
-                    f'{role} by "{shown(name)}"'
-                    for role, name in {**say_roles, **say_task}.items()
-                    if name and name is not True
-                ),
-            ]
-            chosen: ReadOptions = {"kind": "pairs", **say, **say_roles, **say_task}
-            yield Reading(", ".join(how), chosen, partial(assemble, raw, placed, advice), sure, ask)
+            more: ReadOptions = {**say_roles, **say_task}
+            placed = {**full, **({} if task is None else {"task": task})}
+            how = [f'{role} by "{shown(name)}"' for role, name in more.items() if isinstance(name, str)]
+            made = partial(assemble, raw, replace(pairs, options={**said, **more, **say}, roles=placed))
+            yield Reading(", ".join([told, *how]), {"kind": "pairs", **say, **more}, made, sure, ask)
 
 
 # --- who won, in a column for each side -------------------------------------------------------------------------------
@@ -678,7 +578,7 @@ def _flagged(raw: Columns, said: ReadOptions, base: _Base, left: str | None, rig
         )
         yield refused(DataError(message), base.sure)
         return
-    yield from _read(raw, said, pairs, "who won by marks of each side", base.say, base.sure)
+    yield from _read(raw, pairs, "who won by marks of each side", base.say, base.sure)
 
 
 def _of_counts(
@@ -703,7 +603,7 @@ def _of_counts(
         used = {"left wins": counts[0], "right wins": counts[1]} | ({} if tie is None else {"ties": tie})
         note = f"Each row says how many were for the left item ({shown(one)}) and for the right ({shown(two)})."
         pairs = Pairs(
-            said, {**base.roles, "weight": weight}, outcome=np.array([1.0, -1.0, 0.0])[place],
+            {**said, "weight": False}, {**base.roles, "weight": weight}, outcome=np.array([1.0, -1.0, 0.0])[place],
             table=unfolded, used=used, notes=(note,), called=(weight,),
         )  # fmt: skip
         if isinstance(said.get("weight"), str):
@@ -713,9 +613,7 @@ def _of_counts(
             )
             yield refused(DataError(message), base.sure)
             return
-        yield from _read(
-            raw, {**said, "weight": False}, pairs, f'counts in "{shown(one)}" and "{shown(two)}"', base.say, base.sure
-        )
+        yield from _read(raw, pairs, f'counts in "{shown(one)}" and "{shown(two)}"', base.say, base.sure)
 
 
 def _won_and_lost_counts(raw: Columns) -> tuple[str, str] | tuple[()]:
@@ -744,12 +642,12 @@ def _of_scores(
                 f'Of "{shown(one.left)}" and "{shown(one.right)}" the {which} number wins, and equal numbers are a tie.'
             )
             pairs = Pairs(
-                said, base.roles, outcome=difference if best == "high" else -difference,
+                {**said, "winner": None}, base.roles, outcome=difference if best == "high" else -difference,
                 used={"score of left": one.left, "score of right": one.right}, notes=(note,),
             )  # fmt: skip
             say: ReadOptions = {**base.say, "winner": one.left, **({"best": best} if known is None else {})}
             sure = base.sure if named or said.get("winner") else OPEN
-            yield from _read(raw, {**said, "winner": None}, pairs, f"{told}, {best} is good", say, sure)
+            yield from _read(raw, pairs, f"{told}, {best} is good", say, sure)
 
 
 def _hold_numbers(raw: Mapping[str, pl.Series], names: Sequence[str], **more: Any) -> bool:
@@ -785,23 +683,18 @@ def _of_results(raw: Columns, said: ReadOptions, won: str | None, lost: str | No
 
 def _are_counts(raw: Columns, one: Family) -> bool:
     """Whether columns called won and lost count, beside columns that hold the items."""
-    if not (is_called(one.left, _WON) and is_called(one.right, _LOST)):
-        return False
-    if not _hold_numbers(raw, (one.left, one.right), whole=True, least=0.0):
-        return False
     rest = [name for name in raw if name not in (one.left, one.right)]
-    return any(_are_texts(raw, name) and not tells(name, NO_ANSWER) for name in rest)
+    return _won_and_lost_counts(raw) == (one.left, one.right) and any(
+        _are_texts(raw, name) and not tells(name, NO_ANSWER) for name in rest
+    )
 
 
 def _perhaps_results(raw: Columns) -> list[tuple[str, str]]:
     """Any two columns of items, either way round."""
     free = [name for name in raw if not tells(name, NO_ANSWER) and not is_called(name, WEIGHT)]
-    if len(free) > _MOST_COLUMNS:
+    if any(half_of_pair(name) != (None, None) for name in free):
         return []
-    found = pairs_of_items({name: raw[name] for name in sorted(free)})
-    if len(found) > _MOST_PAIRS or any(half_of_pair(name) != (None, None) for name in free):
-        return []
-    return [(one, two) for pair in found for one, two in (pair, pair[::-1])]
+    return [(one, two) for pair in _alike(raw, free) for one, two in (pair, pair[::-1])]
 
 
 def _won_and_lost(
@@ -829,4 +722,4 @@ def _won_and_lost(
                 f'"{shown(lost)}", must say the side on which the winner was shown, such as left or right; it holds '
                 f"{', '.join(shown(word) for word in sorted(there)[:3])}. Leave {option('winner', side)} out."
             )
-    yield from _read(raw, {**said, "winner": None}, pairs, f'"{shown(won)}" won over "{shown(lost)}"', say, sure)
+    yield from _read(raw, pairs, f'"{shown(won)}" won over "{shown(lost)}"', say, sure)

@@ -18,10 +18,11 @@ from predilect.data.frames import Columns, as_text
 from predilect.data.intake import NOT_ANSWERED, Intake, nothing_left
 from predilect.data.read.assemble import Pairs
 from predilect.data.read.columns import no_column
+from predilect.data.read.listed import Listed, sets_listed
 from predilect.data.read.names import CRITERION, guess_one, is_poll
 from predilect.data.read.options import ReadOptions, option
 from predilect.data.read.profiles import words_of
-from predilect.data.read.sets import Sets, best_worst_levels, chosen_levels, sets_of_rows
+from predilect.data.read.sets import Sets
 from predilect.errors import DataError
 
 OF_ANOTHER, NOT_KEPT = "of another criterion", "not among those kept"
@@ -112,12 +113,17 @@ def _kept(raw: Columns, said: str) -> BoolArray:
         )
     if column not in raw:
         raise no_column(column, f"by {option('keep', said)}", raw.names)
-    words, wanted = words_of(raw[column]), next(csv.reader([values], skipinitialspace=True))
+    return _rows_with(raw[column], next(csv.reader([values], skipinitialspace=True)))
+
+
+def _rows_with(column: pl.Series, wanted: Sequence[str]) -> BoolArray:
+    """Rows with one of some values; DataError for a value that is not there."""
+    words = words_of(column)
     there = words.drop_nulls().unique().sort().to_list()
     for value in wanted:
         if value not in there:
             raise DataError(
-                f'column "{shown(column)}" holds no "{shown(value)}"; it holds {first_few(there)}.'
+                f'column "{shown(column.name)}" holds no "{shown(value)}"; it holds {first_few(there)}.'
                 f"{did_you_mean(value, there)}"
             )
     rows: BoolArray = words.is_in(wanted).fill_null(False).to_numpy()
@@ -138,22 +144,16 @@ def _criterion(raw: Columns, options: ReadOptions) -> str | None:
 
 def _chosen(criteria: pl.Series, options: ReadOptions) -> BoolArray:
     """Rows of the criterion that was chosen, or of the only one; DataError if there are several and none was."""
-    text, said = as_text(criteria).str.strip_chars(), options.get("criterion")
-    there = text.drop_nulls().unique().sort().to_list()
-    if said is None and len(there) > 1:
+    said = options.get("criterion")
+    if isinstance(said, str):
+        return _rows_with(criteria, [said])
+    there = words_of(criteria).drop_nulls().unique().sort().to_list()
+    if len(there) > 1:
         raise DataError(
             f'column "{shown(criteria.name)}" says that the answers are about {len(there)} criteria '
             f"({first_few(there)}), and a board is about one. Choose it: {option('criterion', there[0])}."
         )
-    if said is None:
-        return np.ones(len(text), dtype=bool)
-    if said not in there:
-        raise DataError(
-            f'column "{shown(criteria.name)}" holds no "{shown(said)}"; it holds {first_few(there)}.'
-            f"{did_you_mean(said, there)}"
-        )
-    keep: BoolArray = (text == said).fill_null(False).to_numpy()
-    return keep
+    return np.ones(len(criteria), dtype=bool)
 
 
 def _answer(raw: Columns, options: ReadOptions) -> str | None:
@@ -178,28 +178,18 @@ def read_poll(raw: Columns, options: ReadOptions) -> Pairs | Sets | None:
         outcome = as_text(raw["winner"]).replace_strict(_OUTCOMES, default=None, return_dtype=pl.Float64)
         roles = {role: name for role, name in _ROLES.items() if role != "winner"}
         return Pairs({**options, "task": False}, roles, outcome=outcome, used={"winner": "winner"}, table=dict(raw))
-    return _sets(dict(raw), options, heads)
+    return _sets(raw, options, heads)
 
 
 def _numbered(raw: Columns, head: str) -> tuple[str, ...]:
     return tuple(takewhile(raw.__contains__, (f"{head}{k}" for k in count(1))))
 
 
-def _sets(table: Mapping[str, pl.Series], options: ReadOptions, heads: Sequence[str]) -> Sets:
+def _sets(raw: Columns, options: ReadOptions, heads: tuple[str, ...]) -> Sets:
     """Answers about sets: a row a question, a column a place; of an order the best place first."""
-    marked = {"winner": "best", "worst": "worst"} if "worst" in table else {"winner": "best"}
-    kind = "order" if heads[0] == "rank1" else "best_worst" if "worst" in table else "best"
-    columns = {"user": "user"} | ({} if kind == "order" else marked)
-    columns |= {f"alternatives {k}": name for k, name in enumerate(heads, 1)}
-    sets = sets_of_rows(kind, table, columns, options)
-    n, size = sets.n_tasks, len(heads)
-    rows = pl.DataFrame({
-        "task": np.tile(np.arange(n), size), "item": pl.concat([table[name].alias("item") for name in heads]),
-    })  # fmt: skip
-    if kind == "order":
-        sets.take(rows, np.repeat(np.arange(size), n))
-        return sets
-    named = [rows["item"] == table[name].gather(rows["task"]) for name in marked.values()]
-    chosen = [one.fill_null(False).to_numpy() for one in named]
-    sets.take(rows, chosen_levels(*chosen) if kind == "best" else best_worst_levels(*chosen))
-    return sets
+    if heads[0] == "rank1":
+        return sets_listed(raw, Listed("order", (), heads, {"user": "user"}), options)
+    if "worst" not in raw:
+        return sets_listed(raw, Listed("best", heads, ("best",), {"user": "user", "winner": "best"}), options)
+    roles = {"user": "user", "best": "best", "worst": "worst"}
+    return sets_listed(raw, Listed("best_worst", heads, ("best", "worst"), roles), options)

@@ -75,19 +75,27 @@ def _places(text: pl.Series) -> pl.Series:
     return text.replace(words) if words else text
 
 
-def numbers_of(series: pl.Series, column: str, what: str) -> FloatArray:
-    """Numbers of a column, NaN where missing, (n,); DataError if one is none."""
-    text = as_text(series)
-    if what == "rank":
+def numbers_of(
+    series: pl.Series, column: str, what: str, advice: str = "Put a number there, or leave such rows out of the table.",
+    rows: IntArray | None = None,
+) -> FloatArray:  # fmt: skip
+    """Numbers of a column, NaN where missing, (n,); DataError if one is none.
+
+    ``what`` says what they are, ``advice`` what can be done; ``rows`` are those of the table, from 0, of some of it.
+    """
+    said = f'column "{shown(column)}" is read as the {what}, which must be a number, but holds'
+    if series.dtype.is_nested() or series.dtype.is_temporal():  # which polars would cast
+        raise DataError(f"{said} values of type {series.dtype}. {advice}")
+    text = series if series.dtype.is_numeric() else as_text(series).str.strip_chars()
+    if what == "rank" and text.dtype == pl.String:
         text = _places(text)
-    number = text.str.strip_chars().cast(pl.Float64, strict=False)
+    number = text.cast(pl.Float64, strict=False)
     odd = (number.is_null() & text.is_not_null()).to_numpy()
     if odd.any():
-        row = int(odd.argmax())
+        place = int(odd.argmax())
+        row = place if rows is None else int(rows[place])
         raise DataError(
-            f'column "{shown(column)}" is read as the {what}, which must be a number, but holds text in '
-            f'{counted(int(odd.sum()), "row")} (first: row {row + 1}, "{shown(text[row])}"). Put a number there, or '
-            "leave such rows out of the table."
+            f'{said} text in {counted(int(odd.sum()), "row")} (first: row {row + 1}, "{shown(text[place])}"). {advice}'
         )
     found: FloatArray = number.fill_null(np.nan).to_numpy()
     return found
@@ -120,23 +128,33 @@ def end_told(name: str, end: End) -> str:
 
 def could_be_items(columns: Sequence[pl.Series]) -> bool:
     """Whether columns hold ids, some of them now in one and now in another, and never one twice in a row."""
-    if any(not is_plain(column) or column.dtype.is_float() for column in columns):
-        return False
-    words = [as_text(column).str.strip_chars() for column in columns]
-    if any(word.str.contains(r"^-|\.\d").any() for word in words):
-        return False
-    held = [{*word.drop_nulls()} for word in words]
-    if len({*itertools.chain(*held)}) == sum(map(len, held)):
+    words = [one for column in columns if (one := _ids_of(column)) is not None]
+    return len(words) == len(columns) and _of_one_kind(words)
+
+
+def _ids_of(column: pl.Series) -> pl.Series | None:
+    """A column as text if it could hold ids, and no measured numbers."""
+    if not is_plain(column) or column.dtype.is_float():
+        return None
+    words = as_text(column).str.strip_chars()
+    return None if words.str.contains(r"^-|\.\d").any() else words
+
+
+def _of_one_kind(words: Sequence[pl.Series]) -> bool:
+    """Whether some ids stand now in one and now in another of some columns, and never twice in a row."""
+    held = pl.concat([one.drop_nulls().unique() for one in words])
+    if held.n_unique() == len(held):
         return False
     return not any((one == two).any() for one, two in itertools.combinations(words, 2))
 
 
 def pairs_of_items(columns: Mapping[str, pl.Series]) -> list[list[str]]:
     """Any two columns that could hold the items of pairs, unless no value recurs in either, as in numbers of rows."""
-    recurs = {name: is_plain(one) and one.n_unique() < len(one) for name, one in columns.items()}
+    ids = {name: words for name, column in columns.items() if (words := _ids_of(column)) is not None}
+    recurs = {name: columns[name].n_unique() < len(columns[name]) for name in ids}
     return [
-        [one, two] for one, two in itertools.combinations(columns, 2)
-        if (recurs[one] or recurs[two]) and could_be_items([columns[one], columns[two]])
+        [one, two] for one, two in itertools.combinations(ids, 2)
+        if (recurs[one] or recurs[two]) and _of_one_kind([ids[one], ids[two]])
     ]  # fmt: skip
 
 

@@ -9,9 +9,9 @@ import sqlite3
 import warnings
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import replace
 from datetime import date, datetime
 from functools import partial
 from itertools import islice
@@ -35,10 +35,9 @@ from predilect.data.read.files import (
     refuse_title,
     unpacked_size,
 )
-from predilect.data.read.names import ITEM, PEOPLE_OF_TABLES, guess_one
+from predilect.data.read.names import ITEM, PEOPLE_OF_TABLES, guess_one, tells_text
 from predilect.data.read.options import ReadOptions, WinnerIs, option, read_options
 from predilect.data.read.profiles import LABEL
-from predilect.data.read.recognise import used_columns
 from predilect.data.read.workbooks import DamagedWorkbook, Workbook
 from predilect.errors import DataError, DataWarning
 
@@ -94,7 +93,7 @@ def read(
 
     Notes
     -----
-    A million rows take about a second. Only the columns used are kept in memory.
+    A million rows take about a second. Columns that are called as long texts are read only where one is looked at.
     """
     if not isinstance(source, str | Path):
         return Comparisons.from_frame(
@@ -107,27 +106,28 @@ def read(
 
 def read_file(path: Path, options: ReadOptions, unpack_limit: float = UNPACK_LIMIT) -> Comparisons:
     """Answers of a file, by the options of the readers."""
+    table = open_table(path, options.get("table"), unpack_limit)
+    try:
+        return Comparisons.read_with(table, options)
+    except DataError:
+        rows = table.held.head(LOOKED_AT).to_dict(as_series=False)
+        refuse_data_as_header(table.columns, [rows.get(name, ()) for name in table.columns], path)
+        raise
 
-    def likely(names: list[str]) -> list[str]:
-        return used_columns(names, options)
 
-    how: dict[str, Any] = {"table": options.get("table"), "unpack_limit": unpack_limit}
-    names, frame = read_table(path, likely, **how)
-    held = set(frame.columns)
+def open_table(path: Path, table: str | None = None, unpack_limit: float = UNPACK_LIMIT) -> Deferred:
+    """A table of a file; columns that are called as long texts are read when one of them is looked at."""
+
+    def short(names: list[str]) -> list[str]:
+        times = Counter(names)
+        return [name for name in names if times[name] == 1 and not tells_text(name)] or names
 
     def others(names: list[str]) -> list[str]:
         return [name for name in names if name not in held]
 
-    try:
-        table = frame if not others(names) else Deferred(names, frame, lambda: read_table(path, others, **how)[1])
-        comparisons = Comparisons.read_with(table, options)
-    except DataError:
-        rows = frame.head(LOOKED_AT).to_dict(as_series=False)
-        refuse_data_as_header(names, [rows.get(name, ()) for name in names], path)
-        raise
-    used = {*comparisons.intake.columns.values()}
-    unused = tuple(name for name in names if name not in used)
-    return replace(comparisons, intake=replace(comparisons.intake, ignored_columns=unused))
+    names, frame = read_table(path, short, table=table, unpack_limit=unpack_limit)
+    held = frozenset(frame.columns)
+    return Deferred(names, frame, lambda: read_table(path, others, table=table, unpack_limit=unpack_limit)[1])
 
 
 _READINGS: dict[str, WinnerIs] = {"item ids": "item", "side words": "side", "signs": "sign"}
@@ -327,10 +327,10 @@ def read_blocks(
     try:
         if form.of_file is not None:
             scan = pl.scan_parquet(path)
-            keep = wanted_of(scan.collect_schema().names(), wanted)
-            n_rows, step = int(scan.select(pl.len()).collect().item()), max(size // _BYTES_A_ROW, 1)
+            names, n_rows = scan.collect_schema().names(), int(scan.select(pl.len()).collect().item())
+            step = max(size // max(_BYTES_A_ROW, path.stat().st_size // max(n_rows, 1)), 1)
             for start in range(0, n_rows, step):
-                yield scan.select(keep).slice(start, step).collect()
+                yield scan.select(wanted_of(names, wanted)).slice(start, step).collect()
             return
         with _opened(path) as stream:
             for begins, data in text_blocks(stream, size, header=form.is_untyped):
@@ -495,7 +495,7 @@ def read_workbook(
         others = ", ".join(f'"{shown(one)}"' for one in sheets[1:])
         warnings.warn(
             f'{path}: read its first sheet, "{shown(name)}", and not {others}. Name another with '
-            f"{option('table', 'NAME')}.", DataWarning, stacklevel=6,
+            f"{option('table', 'NAME')}.", DataWarning, stacklevel=7,
         )  # fmt: skip
     if not rows:
         raise DataError(f'{path}, sheet "{shown(name)}", is empty; expected column names and one answer a row.')

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from predilect._base.text import LONGEST_MESSAGE, shortened
-from predilect.data.read.assemble import Assembled
+from predilect.data.read.assemble import Assembled, Unclear
 from predilect.data.read.options import OPTIONS, ReadOptions, option
 from predilect.errors import DataError
 
@@ -58,6 +58,7 @@ class Question(DataError):
 
     def __init__(self, ways: Sequence[tuple[Reading, Assembled]]) -> None:
         self.ways = _offered(ways)
+        self.is_open = ways[0][0].sure == OPEN
         options = [f"({way.told}): {said(way.say)}" for way, _ in self.ways]
         most = max((LONGEST_MESSAGE - _FRAME - len("".join(options))) // len(options), _LEAST)
         told = "; or ".join(
@@ -139,6 +140,21 @@ def tried(error: Question, read: Callable[[ReadOptions], Assembled]) -> DataErro
         else:
             kept.append(way)
     return Question(kept) if kept else refused[0]
+
+
+def helped(error: Unclear, read: Callable[[ReadOptions], Assembled]) -> DataError:
+    """The error with those of its options alone with which ``read`` makes something of the table, or asks further."""
+    told = [str(error)]
+    for sentence, options in error.helps:
+        try:
+            read(options)
+        except (Question, Unclear):
+            told.append(sentence)
+        except DataError:
+            continue
+        else:
+            told.append(sentence)
+    return DataError(" ".join(told))
 
 
 def same(one: Assembled, other: Assembled) -> bool:

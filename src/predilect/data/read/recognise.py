@@ -2,36 +2,44 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, get_args
 
-from predilect._base.text import shown
+from predilect._base.text import either, shown
 from predilect.data.frames import Columns, as_text
-from predilect.data.read.alternatives import refuse_choices, set_readings
-from predilect.data.read.assemble import Assembled, Pairs, assemble
-from predilect.data.read.columns import guess_columns, guess_pair, listed
+from predilect.data.read.assemble import Assembled, Pairs, Unclear, assemble
+from predilect.data.read.columns import guess_pair, lacking, listed, people_in, require_columns
+from predilect.data.read.listed import listed_readings
+from predilect.data.read.long import long_readings, rows_are_alternatives
 from predilect.data.read.names import (
     CHOSEN,
-    TASKS,
+    IDENTIFIED,
+    ITEM,
+    PEOPLE,
     WINNER,
     Kind,
+    answer_columns,
     best_and_worst,
     guess_one,
     likely_items,
     pair_families,
-    tells_text,
 )
-from predilect.data.read.options import ReadOptions, option
+from predilect.data.read.options import OPTIONS, ReadOptions, option
 from predilect.data.read.pairs import pair_readings
 from predilect.data.read.polls import fewer_rows, read_poll
-from predilect.data.read.profiles import flags, words_of
-from predilect.data.read.readings import Question, Reading, settle, tried
+from predilect.data.read.profiles import flags, is_plain, words_of
+from predilect.data.read.readings import OPEN, SURE, Question, Reading, helped, or_refused, settle, tried
 from predilect.data.read.reshape import Reshaped, reshaped
-from predilect.data.read.sets import assemble_sets, design_asked
+from predilect.data.read.sets import assemble_sets
+from predilect.data.read.wide import wide_readings
 from predilect.errors import DataError
 
+Layout = Callable[[Columns, ReadOptions], Iterator[Reading]]
+_LAYOUTS: tuple[Layout, ...] = (long_readings, wide_readings, listed_readings)
+_LAST = 9  # below all guesses
+_MOST_GUESSES = 12
 _OFTEN = 0.05  # of the rows
 
 
@@ -49,7 +57,11 @@ def assembled(table: Any, options: ReadOptions) -> Assembled:
     try:
         return _assembled(raw, options)
     except Question as error:
+        if error.is_open and (belongs := _belongs(raw, options, may_be_read=True)):
+            raise _found_no("answers", raw.names, belongs) from None
         raise tried(error, lambda said: _assembled(raw, {**options, **said})) from None
+    except Unclear as error:
+        raise helped(error, lambda said: _assembled(raw, {**options, **said})) from None
 
 
 def _assembled(raw: Columns, options: ReadOptions) -> Assembled:
@@ -76,24 +88,63 @@ def _readings(raw: Columns, options: ReadOptions) -> Iterator[Reading]:
         yield Reading(shape.what, shape.say, partial(_reshaped, shape))
     if shapes:
         return
+    require_columns(raw, options)
     pairs = [*pair_readings(raw, options)]
     yield from pairs
     if not pairs and options.get("kind") is None and options.get("alternatives") is None:
-        _refuse_half(raw, options)
+        left, right = guess_pair(raw.names, options.get("left"), options.get("right"))
+        if (left is None) != (right is None):
+            raise lacking("left" if left is None else "right", raw.names, raw.index)
     if options.get("profile") is not None and _are_pairs(raw, options):
         raise _nothing(raw, options)
     if options.get("outcome") is None and not (pairs and _are_pairs(raw, options)):
-        yield from set_readings(raw, options)
+        yield from _set_readings(raw, options)
 
 
-def _refuse_half(raw: Columns, options: ReadOptions) -> None:
-    """DataError where a column is that of the one item, and there is none of the other but perhaps in an index."""
-    left, right = options.get("left"), options.get("right")
-    if (left, right) == (None, None):
-        left, right = guess_pair(raw.names, None, None)
-    if (left is None) != (right is None):
-        roles = {role: options.get(role) for role in ("user", "winner", "weight", "task")}
-        guess_columns(raw.names, left=left, right=right, index=raw.index, **roles)  # type: ignore[arg-type]
+def _set_readings(raw: Columns, said: ReadOptions) -> Iterator[Reading]:
+    """Ways to read a table as answers about sets of alternatives; those that were said are sure."""
+    if (
+        raw.n_rows == 0
+        or said.get("kind") == "pairs"
+        or any(said.get(key) is not None for key in ("left", "right", "won", "lost", "outcome"))
+    ):
+        return
+    taken = [said.get(role) for role in ("task", "winner", "weight", "context")]
+    people = [] if said.get("user") is not None else people_in(raw, [name for name in raw if name not in taken])
+    users: list[ReadOptions] = [{"user": name} for name in people] if len(people) > 1 else [{}]
+    every = (replace(way, say={**way.say, **user}) for user in users for way in _layouts(raw, {**said, **user}))
+    ways = sorted((meant for way in every if (meant := _as_said(way, said)) is not None), key=lambda one: -one.sure)
+    # Below OPEN there is what two or more guesses make of a table.
+    guesses = [way for way in ways if way.sure < OPEN][:_MOST_GUESSES]
+    yield from (way for way in ways if way.sure >= OPEN)
+    yield from (replace(way, sure=OPEN) for way in guesses)
+
+
+def _layouts(raw: Columns, said: ReadOptions) -> Iterator[Reading]:
+    named = said.get("alternatives")
+    # A row is an alternative if its values tell so; otherwise it may be that, or a whole task.
+    sure = (named is None or isinstance(named, str)) and rows_are_alternatives(raw, said)
+    for layout in _LAYOUTS[:1] if sure else _LAYOUTS:
+        # What keeps a layout from offering more is said if the table cannot be read otherwise.
+        yield from or_refused(layout(raw, said), OPEN - _LAST)
+
+
+def _as_said(way: Reading, said: ReadOptions) -> Reading | None:
+    """The reading, sure if all that tells it was said; None if something else was said."""
+    told: dict[str, Any] = dict(way.say)
+    given = {key: said.get(key) for key in told if said.get(key) is not None}
+    if any(not _is_same(value, told[key]) for key, value in given.items()):
+        return None
+    return replace(way, sure=SURE) if told and len(given) == len(told) else way
+
+
+def _is_same(one: object, other: object) -> bool:
+    """Whether two values of an option say the same; names in any order."""
+    if isinstance(one, str) or isinstance(other, str) or not isinstance(one, list | tuple):
+        one, other = ([value] if isinstance(value, str) else value for value in (one, other))
+    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
+        return {*one} == {*other}
+    return one == other
 
 
 def _reshaped(shape: Reshaped) -> Assembled:
@@ -119,71 +170,65 @@ def _are_pairs(raw: Columns, options: ReadOptions) -> bool:
 
 def _nothing(raw: Columns, options: ReadOptions) -> DataError:
     """That a table holds no answers, and what may be said of it."""
-    names, kind = raw.names, options.get("kind")
+    names, kind, a_column = raw.names, options.get("kind"), option("alternatives", "NAME")
     for name in ("alternatives", "profile"):
         if (given := options.get(name)) is not None:
-            helps = kind is None and _can_be_read(raw, {**options, "kind": "best"})
-            how = f", or say what was asked, such as {option('kind', 'best')}" if helps else ""
-            return DataError(
-                f"{option(name, given)} is about choices from several alternatives, and nothing in the table could be "
-                f"read so. Leave it out{how}."
-            )
-    no_pair = options.get("left") is None and guess_pair(names, None, None) == (None, None)
+            told = f"{option(name, given)} is about choices from several alternatives, and nothing in the table"
+            asked: ReadOptions = {"kind": "best"}
+            helps = [] if kind else [(f"Or say what was asked, such as {option('kind', 'best')}.", asked)]
+            return Unclear(str(_found_no("answers", names, f"{told} could be read so. Leave it out.")), helps)
+    if kind not in (None, "pairs", "best_worst"):
+        told = f"Name that of the answer with {option('winner', 'NAME')}, that of the alternatives with {a_column}."
+        return _found_no(f"columns that hold answers of kind {kind}", names, told)
     answer, both = guess_one(names, WINNER), best_and_worst(names)
-    if no_pair and answer is not None and words_of(raw[answer]).str.contains("(?i)^team").any():
-        return DataError(
-            f'column "{shown(answer)}" names teams, and answers about several items a side cannot be read. Give the '
+    left, right = guess_pair(names, options.get("left"), options.get("right"))
+    if (left, right) == (None, None) and answer and words_of(raw[answer]).str.contains("(?i)^team").any():
+        told = (
+            f'Column "{shown(answer)}" names teams, and answers about several items a side cannot be read. Give the '
             "teams as items: in columns team1 and team2, the members of each joined, such as Ash+Birch."
         )
-    if kind in (None, "best_worst") and both and no_pair:
-        return DataError(
-            f"found no columns of what was shown, of which {listed(both)} would say the best and the worst; the "
-            f"columns are {listed(names)}. Name them: {option('alternatives', ['A', 'B', 'C'])}, or "
-            f"{option('alternatives', 'NAME')} if one lists all, as tea|milk|juice."
+        return _found_no("pairs", names, told)
+    chosen = guess_one(names, ("chosen", "choice", *(name for name in CHOSEN if name not in WINNER)))
+    if (left, right) == (None, None) and (both or chosen):
+        ends = " and the worst" if both else ""
+        told = (
+            f"If a table of its own says what was shown, a design, give it too: {option('design', 'DESIGN')}. "
+            f"Otherwise name what says which rows are one task, {option('task', 'NAME')}, and the alternatives. Name "
+            f"them: {option('alternatives', ['A', 'B', 'C'])}, or {a_column} if one lists all, as tea|milk|juice, or "
+            f"each row is about one. Of pairs name the two items: {option('left', 'NAME', right='NAME')}."
         )
-    if kind not in (None, "pairs"):
-        return DataError(
-            f"found no columns that hold answers of kind {kind}; the columns are {listed(names)}. Name that of the "
-            f"answer with {option('winner', 'NAME')}, that of the alternatives with {option('alternatives', 'NAME')}."
+        what = f"columns of what was shown, of which {listed(both or [str(chosen)])} would say the best{ends}"
+        return _found_no(what, names, told)
+    if left or right or answer:
+        return lacking("left" if left is None else "winner", names, raw.index)
+    if len(names) == 1 and len(names[0].split()) > 2:
+        told = "It is the only one: what lies between columns must be a comma, a semicolon, a tab or |."
+    else:
+        told = _belongs(raw, options, may_be_read=False) or (
+            f"Name the two items and the answer, {option('left', 'NAME', right='NAME', winner='NAME')}; or of choices "
+            f"from several the answer, the task and the alternatives, "
+            f"{option('winner', 'NAME', task='NAME', alternatives='NAME')}."
         )
-    if no_pair and guess_one(names, TASKS) is not None and guess_one(names, CHOSEN) is not None:
-        return DataError(
-            f"found no columns of what was shown in each task{design_asked(names)} If the rows are pairs, name their "
-            f"items: {option('left', 'NAME')}, {option('right', 'NAME')}."
-        )
-    if not any(options.get(role) for role in ("left", "right", "won", "lost", "outcome")):
-        try:
-            refuse_choices(names)
-        except DataError as error:
-            return error
-    roles = {role: options.get(role) for role in ("user", "left", "right", "winner", "weight", "task")}
-    try:
-        guess_columns(names, index=raw.index, **roles)  # type: ignore[arg-type]
-    except DataError as error:
-        return error
-    return DataError(
-        f"found no answers, neither two items and who won nor a choice; the columns are {listed(names)}. Name the "
-        f"two items and the answer, {option('left', 'NAME', right='NAME', winner='NAME')}; or of choices from several "
-        f"the answer, the task and the alternatives, {option('winner', 'NAME', task='NAME', alternatives='NAME')}."
-    )
+    return _found_no("answers, neither two items and who won nor a choice", names, told)
 
 
-def _can_be_read(raw: Columns, options: ReadOptions) -> bool:
-    """Whether a table can be read as was said, or may be after one more question."""
-    try:
-        return settle(_readings(raw, options)) is not None
-    except Question:
-        return True
-    except DataError:
-        return False
+def _found_no(what: str, names: Sequence[str], told: str) -> DataError:
+    return DataError(f"found no {what}; the columns are {listed(names)}. {told}")
 
 
-def used_columns(names: Sequence[str], options: ReadOptions) -> list[str]:
-    """Columns that are likely read of a table with some ``names``: all but texts, where others hold the items."""
-    once = [name for name, count in Counter(names).items() if count == 1]
-    likely = likely_items(pair_families(once))
-    if options.get("left") is None and not (likely and likely[0].rank in (0, 1)):
-        return list(names)
-    said = {str(options.get("keep")).partition(":")[0]} | {one for value in options.values() for one in (
-        [value] if isinstance(value, str) else value if isinstance(value, list | tuple) else [])}  # fmt: skip
-    return [name for name in dict.fromkeys(names) if name in said or (name in once and not tells_text(name))]
+def _belongs(raw: Columns, options: ReadOptions, *, may_be_read: bool) -> str:
+    """Where a table without answers may belong, by its column of items, or if each row is another person; "" for none.
+
+    If it ``may_be_read``, each row must be another item.
+    """
+    said = any(options.get(one.key) is not None for one in OPTIONS if one.is_column or one.key == "kind")
+    if said or answer_columns(raw.names):
+        return ""
+    who, item = guess_one(raw.names, PEOPLE), guess_one(raw.names, IDENTIFIED if may_be_read else ITEM)
+    name = who or item
+    another = name is not None and is_plain(raw[name]) and raw[name].n_unique() == raw.n_rows > 1
+    if name is None or (not another and (who or may_be_read)) or (who and may_be_read):
+        return ""
+    what = "people" if who else "items"
+    how = either(f"--{what} FILE", f"{what}=FRAME")
+    return f'By its column "{shown(name)}" this may be a table of {what}: give it beside the answers with {how}.'

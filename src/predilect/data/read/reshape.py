@@ -50,7 +50,6 @@ _BETWEEN = (" vs. ", " vs ", "_vs_", "-vs-", " / ", "|", "/", ":", ",", "_")
 VERSION = ("version", "block", "ver", "vers", "blk", "questionnaire", "form")
 _BEST, _WORST = ("best", "most", "b"), ("worst", "least", "w")
 _ROW, _ASKED, _CHOICE = "number of the answer", "question", "answer to the design"
-_VERDICT = re.compile(r"\W*([ab])\s*(>>|>|=|<|<<)\s*([ab])\W*", re.I)
 
 
 @dataclass(frozen=True)
@@ -206,8 +205,7 @@ def _counts_something(value: Any) -> bool:
 
 def _counts(series: pl.Series, name: str, rows: Sequence[str]) -> np.ndarray[Any, Any]:
     """Counts of a column, NaN where empty; DataError if one is none."""
-    number = as_text(series).str.strip_chars().cast(pl.Float64, strict=False)
-    count = number.fill_null(np.nan).to_numpy().copy()
+    count = numbers_of(series, name, "count")
     odd = np.flatnonzero((count != np.round(count)) & ~np.isnan(count))
     if len(odd):
         raise DataError(
@@ -233,37 +231,23 @@ def _judgements(raw: Columns, options: ReadOptions) -> Reshaped | None:
     scores = [_scores(one) for one in lists]
     row = np.repeat(np.arange(len(scores)), [len(one) for one in scores])
     swapped = np.concatenate([np.arange(len(one)) % 2 == 1 for one in scores]) if len(row) else np.zeros(0, dtype=bool)
-    outcome = [_verdict(label) for one in scores for label in one]
     others = {name: one.gather(row) for name, one in raw.items() if name != games}
     mine = as_text(others[model])
     theirs = pl.Series(["baseline"] * len(row)) if baseline is None else as_text(others[baseline])
     left = pl.Series(np.where(swapped, mine.to_numpy(), theirs.to_numpy()).tolist(), dtype=pl.String)
     right = pl.Series(np.where(swapped, theirs.to_numpy(), mine.to_numpy()).tolist(), dtype=pl.String)
     read = {name: one for name, one in others.items() if name not in (model, baseline)}
-    read |= {"assistant A": left, "assistant B": right}
-    said: ReadOptions = {**options, "left": "assistant A", "right": "assistant B", "outcome": outcome, "ties": ["0"]}
-    if any(abs(one) == 2 for one in outcome if one is not None):
-        said["grades"] = options.get("grades") or ["1", "2"]
+    read |= {"assistant A": left, "assistant B": right, games: pl.Series([label for one in scores for label in one])}
+    said: ReadOptions = {**options, "left": "assistant A", "right": "assistant B", "winner": games}
     first = "baseline" if baseline is None else shown(baseline)
     note = f"In the first of the {shown(games)} of a row A is the {first}, in the second the {shown(model)}."
-    return Reshaped(
-        read, said, {"left": f"{baseline or 'baseline'} and {model}", "right": "", "winner": games}, (note,)
-    )
+    return Reshaped(read, said, {"left": f"{baseline or 'baseline'} and {model}", "right": ""}, (note,))
 
 
 def _scores(games: Any) -> list[Any]:
     if not isinstance(games, list | tuple | np.ndarray):
         return []
     return [game.get("score") for game in games if isinstance(game, Mapping) and "score" in game]
-
-
-def _verdict(label: Any) -> int | None:
-    """From 2 for A>>B to -2 for B>>A; None for what says nothing."""
-    match = None if label is None else _VERDICT.fullmatch(str(label))
-    if match is None or match[1].lower() == match[3].lower():
-        return None
-    size = 0 if match[2] == "=" else len(match[2])
-    return size * (1 if (match[1].lower() == "a") == (match[2][0] == ">") else -1)
 
 
 def _annotators(raw: Columns, options: ReadOptions) -> Reshaped | None:
@@ -279,30 +263,17 @@ def _annotators(raw: Columns, options: ReadOptions) -> Reshaped | None:
         key = guess_one(names, BOTH_ITEMS)
         if key is None or options.get("left") or options.get("right"):
             return None
-    others = {name: raw[name] for name in names if name not in (*each, key)}
-    if key is not None:
-        others |= _both_items(raw[key], key)
+    others = {name: raw[name] for name in names if name not in each}
     place, called = np.arange(raw.n_rows * len(each)), f"{each[0]} to {each[-1]}"
     read = {name: series.gather(place // len(each)) for name, series in others.items()}
     read["annotator"] = pl.Series(each).gather(place % len(each))
     read[called] = _row_by_row([raw[name] for name in each])
     asked = read[called].is_not_null()
-    roles = {"user": "", "winner": ""} | ({} if key is None else {"left": key, "right": key})
-    roles |= {f"user and winner {n}": name for n, name in enumerate(each, 1)}
-    return Reshaped({name: series.filter(asked) for name, series in read.items()}, {**options, "winner": called}, roles)
-
-
-def _both_items(series: pl.Series, name: str) -> dict[str, pl.Series]:
-    """The items left and right of the first separator that every value holds just once."""
-    both = items_apart(series)
-    if both is not None:
-        return dict(zip(("left", "right"), both, strict=True))
-    first = as_text(series).drop_nulls()[0]
-    raise DataError(
-        f'column "{shown(name)}" must name both items in every row, with one and the same sign between them that no '
-        f'name holds, such as "tea_milk" or "tea vs milk"; got "{shown(first)}". Make two columns of it, called '
-        "left and right."
-    )
+    roles = {"user": "", "winner": "", **{f"user and winner {n}": name for n, name in enumerate(each, 1)}}
+    said: ReadOptions = {**options, "winner": called}
+    if key is not None:
+        said |= {"left": key, "right": key}
+    return Reshaped({name: series.filter(asked) for name, series in read.items()}, said, roles)
 
 
 def items_apart(series: pl.Series) -> tuple[pl.Series, pl.Series] | None:

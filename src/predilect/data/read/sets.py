@@ -38,16 +38,15 @@ from predilect.data.intake import (
 )
 from predilect.data.read.assemble import (
     Assembled,
+    Usable,
     map_items,
-    other_people,
-    refuse_other_people,
     used_only,
     weights_of,
 )
-from predilect.data.read.columns import listed
-from predilect.data.read.names import PEOPLE_OF_SETS, TASKS, WEIGHT, guess_one
+from predilect.data.read.columns import named_or_guessed
+from predilect.data.read.names import PEOPLE_OF_SETS, TASKS, WEIGHT
 from predilect.data.read.options import ReadOptions, option
-from predilect.data.read.profiles import missing_in, profiles_of
+from predilect.data.read.profiles import NONE, missing_in, profiles_of
 from predilect.data.vocabulary import EVERYONE, Vocabulary
 from predilect.errors import DataError
 
@@ -55,15 +54,15 @@ CHOICES = ("best", "best_worst")  # kinds in which exactly one alternative is th
 
 
 @dataclass
-class Sets:
+class Sets(Usable):
     """Alternatives of all tasks under each other, and what belongs to each task.
 
     ``task``, ``item``, ``level`` (0 the best), shapes (n,): task of each alternative, from 0; ``first``, ``n_rows``,
     ``person``, ``weight``, ``context``, shapes (n_tasks,): its first row in the table, how many rows it has there, who
     answered, how often, about what. ``unusable``: reasons for which tasks cannot be used, by task, (n_tasks,) each,
-    with what to say of them; ``reason``: why a task is left out, "" if it is not. ``profiles``: item and attributes of
-    each alternative that has any; ``by_profile``: items are these. ``heeded``: options of pairs that were asked for.
-    ``if_none_chosen``: what can be done about tasks without a choice.
+    with what to say of them. ``profiles``: item and attributes of each alternative that has any; ``by_profile``: items
+    are these. ``heeded``: options of pairs that were asked for.
+    ``none_is_open``: whether people may have chosen none of those shown.
     """
 
     options: ReadOptions
@@ -82,10 +81,15 @@ class Sets:
     heeded: tuple[str, ...] = ()
     unusable: list[tuple[str, BoolArray, str]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    if_none_chosen: str = ""
+    none_is_open: bool = False
+    noun = "task"
 
     def __post_init__(self) -> None:
-        self.reason = np.full(self.n_tasks, "", dtype=object)
+        self.reason = np.zeros(self.n_tasks, dtype=np.int8)
+
+    def rows_of(self, bad: BoolArray) -> IntArray:
+        """The first rows of tasks."""
+        return self.first[bad]
 
     def take_context(self, raw: Mapping[str, pl.Series]) -> None:
         """Contexts of the tasks by their first rows, where a column of them was named."""
@@ -113,16 +117,6 @@ class Sets:
         """Number of tasks, usable or not."""
         return len(self.first)
 
-    def leave_out(self, bad: BoolArray, why: str, message: str = "") -> None:
-        """Mark tasks with why they are left out; DataError with a message, unless the option for it was given."""
-        bad = bad & (self.reason == "")
-        drop = _DROPS.get(why)
-        if bad.any() and message and drop is not None and not self.options.get(drop):
-            rows = ", ".join(str(row + 1) for row in np.sort(self.first[bad])[:3])
-            where = f"{counted(int(bad.sum()), 'task')} (first: row {rows})"
-            raise Droppable(message.replace("{where}", where), drop, float(bad.mean()))
-        self.reason[bad] = why
-
     def count(self, alternatives: BoolArray | None = None) -> IntArray:
         """How many alternatives tasks have, of all or of some; (n_tasks,)."""
         return np.bincount(self.task if alternatives is None else self.task[alternatives], minlength=self.n_tasks)
@@ -136,41 +130,13 @@ class Sets:
         return self.count(alternatives) > 0
 
 
-class Droppable(DataError):
-    """Tasks that mean nothing clear: ``drop`` is the option that leaves them out, ``share`` that of all tasks."""
-
-    def __init__(self, message: str, drop: str, share: float) -> None:
-        super().__init__(message)
-        self.drop, self.share = drop, share
-
-
-_DROPS = {
-    "missing id": "drop_missing", MISSING_ATTRIBUTE: "drop_missing", TWICE: "drop_self", UNCLEAR: "drop_unknown",
-    ONE_ALTERNATIVE: "drop_unknown",
-}  # fmt: skip
-
-
 MOST_FREE = 200  # columns of a table of which any may be the answer, or part the rows
 MOST_KEYS = 12  # columns of other names that are looked at for what parts the rows into tasks
-_MOST_UNKNOWN = 0.05  # of the tasks: where more say nothing clear, it is the reading that is wrong
 
 
-def assembled_sets(build: Callable[[ReadOptions], Sets], options: ReadOptions, raw: Columns) -> Assembled:
-    """Canonical rows of the answers that ``build`` reads by some options.
-
-    Advice to leave tasks out is given if few say nothing clear, and the others can be read.
-    """
-    try:
-        return assemble_sets(build(options), raw.names, raw.n_rows)
-    except Droppable as error:
-        if error.drop == "drop_unknown" and error.share > _MOST_UNKNOWN:
-            raise
-        said: ReadOptions = {**options, "drop_missing": True, "drop_self": True, "drop_unknown": True}
-        try:
-            assemble_sets(build(said), raw.names, raw.n_rows)
-        except DataError:
-            raise error from None
-        raise DataError(f"{error} Leave such tasks out with {option(error.drop, True)}.") from None
+def assembled_sets(raw: Columns, options: ReadOptions, build: Callable[..., Sets], *what: Any) -> Assembled:
+    """Canonical rows of the answers that ``build`` makes of ``what`` by some options."""
+    return assemble_sets(build(*what, options), raw.names, raw.n_rows)
 
 
 def assemble_sets(sets: Sets, names: Sequence[str], n_read: int) -> Assembled:
@@ -178,7 +144,7 @@ def assemble_sets(sets: Sets, names: Sequence[str], n_read: int) -> Assembled:
 
     Raises DataError for tasks that mean nothing clear and that no option leaves out, or if nothing usable remains.
     """
-    options, reason = sets.options, sets.reason
+    options = sets.options
     _refuse_pair_options(options, sets.heeded)
     for why, bad, message in sets.unusable:
         sets.leave_out(bad, why, message)
@@ -200,10 +166,9 @@ def assemble_sets(sets: Sets, names: Sequence[str], n_read: int) -> Assembled:
 
     weight = np.ones(sets.n_tasks)
     if sets.weight is not None:
-        weight = weights_of(sets.weight, sets.columns["weight"], (reason != "").astype(np.int8))
-        reason[(reason == "") & (weight == 0)] = NO_WEIGHT
-    left_out = {why: int(sets.n_rows[reason == why].sum()) for why in dict.fromkeys(reason.tolist()) if why}
-    used = reason == ""
+        weight = weights_of(sets.weight, sets.columns["weight"], sets.reason)
+        sets.leave_out(weight == 0, NO_WEIGHT)
+    left_out, used = sets.left_out(sets.n_rows), sets.in_use
     if not used.any():
         raise DataError(f"{nothing_left(left_out)} Check the columns: {from_columns(sets.columns)}.")
     keep = used[sets.task]
@@ -299,7 +264,7 @@ def _leave_out_repeated(sets: Sets, code: NDArray[np.int32], items: Vocabulary) 
     order = np.argsort(place, kind="stable")
     again = np.zeros(len(place), dtype=bool)
     again[order[1:]] = (place[order[1:]] == place[order[:-1]]) & (code[order[1:]] >= 0)
-    again &= (sets.reason == "")[sets.task]
+    again &= sets.in_use[sets.task]
     if not again.any():
         return
     example = shown(items.ids[code[again.argmax()]])
@@ -328,16 +293,19 @@ def _leave_out_uninformative(sets: Sets) -> None:
         if sets.kind == "best_worst":
             message = (
                 f"the best or the worst is not exactly one alternative, or both are the same, in {{where}} "
-                f"(column {column}). If any number may be up or down, say {option('kind', 'rating')}."
+                f"(column {column})."
             )
-            sets.leave_out((top != 1) | (low != 1), UNCLEAR, message)
+            votes = f"If any number may be up or down, say {option('kind', 'rating')}."
+            sets.leave_out((top != 1) | (low != 1), UNCLEAR, message, (votes, {"kind": "rating"}))
         message = f"no alternative was chosen in {{where}}: column {column} must say one of those that were shown."
-        sets.leave_out(top == 0, UNCLEAR, message + sets.if_none_chosen)
-        message = (
-            f"more than one alternative was chosen in {{where}} (column {column}).{_several_tasks(sets)} If any number "
-            f"could be chosen, say {option('kind', 'approval')}."
+        none: tuple[str, ReadOptions] = (
+            f"If people could choose none of these, say {option('none', NONE)}.",
+            {"none": NONE},
         )
-        sets.leave_out(top > 1, UNCLEAR, message)
+        sets.leave_out(top == 0, UNCLEAR, message, *([none] if sets.none_is_open else []))
+        message = f"more than one alternative was chosen in {{where}} (column {column}).{_several_tasks(sets)}"
+        several = f"If any number could be chosen, say {option('kind', 'approval')}."
+        sets.leave_out(top > 1, UNCLEAR, message, (several, {"kind": "approval"}))
         return
     sets.leave_out(size == 0, NOT_ANSWERED)
     sets.leave_out(size == 1, ONE_ALTERNATIVE)
@@ -361,14 +329,6 @@ def _counted_kinds(kind: str, task: IntArray, level: IntArray) -> dict[str, int]
     return {_WORDS[kind].format(told): len(size)}
 
 
-def design_asked(names: Sequence[str]) -> str:
-    """What to do where the table does not say what was shown."""
-    return (
-        f"; the columns are {listed(names)}. If a table of its own says what was shown, a design, give it too: "
-        f"{option('design', 'DESIGN')}."
-    )
-
-
 def columns_by_role(names: Sequence[str], options: ReadOptions) -> dict[str, str]:
     """Columns of who answered, of the task and of the weight of sets, as said or by their names."""
     found: dict[str, str] = {}
@@ -379,22 +339,15 @@ def columns_by_role(names: Sequence[str], options: ReadOptions) -> dict[str, str
     return found
 
 
-def named_or_guessed(names: Sequence[str], said: Any, words: Sequence[str]) -> str | None:
-    """The column that was named for a role, or the first that is called so; None if it was said that there is none."""
-    return said if isinstance(said, str) else None if said is False else guess_one(names, words)
-
-
 def sets_of_rows(
     kind: str, raw: Mapping[str, pl.Series], columns: dict[str, str], options: ReadOptions
 ) -> Sets:  # fmt: skip
-    """Answers of a table in which each row is a task, before their alternatives; DataError if two columns say who."""
+    """Answers of a table in which each row is a task, before their alternatives."""
     n = len(next(iter(raw.values())))
     none, rows, once = np.zeros(0, dtype=np.int64), np.arange(n), np.ones(n, dtype=np.int64)
     sets = Sets(options, kind, none, pl.Series(), none, rows, once, columns)
     if "user" in columns:
         sets.person = raw[columns["user"]]
-        others = other_people(list(raw), options, [name for role, name in columns.items() if role != "user"])
-        refuse_other_people(raw, clean_ids(sets.person, sets.person.name), columns["user"], others)
     if "weight" in columns:
         sets.weight = raw[columns["weight"]]
     sets.take_context(raw)

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import combinations, permutations
+from itertools import permutations
 
 import numpy as np
 import polars as pl
@@ -17,12 +17,12 @@ from predilect._base.types import BoolArray, IntArray
 from predilect.data.frames import Columns, as_text
 from predilect.data.intake import UNCLEAR, counted
 from predilect.data.read.columns import first_columns, listed
+from predilect.data.read.long import may_be_alternatives
 from predilect.data.read.names import (
     AVAILABLE,
     CHOSEN,
     MEASURES,
     NO_ANSWER,
-    PLACED,
     all_named,
     best_and_worst,
     could_be_side,
@@ -37,17 +37,14 @@ from predilect.data.read.profiles import (
     NONE_WORDS,
     constants_of,
     could_be_items,
-    distinct,
     first_word,
     flags,
     holds_numbers,
     is_place,
-    is_plain,
-    once_in_each,
     pairs_of_items,
 )
 from predilect.data.read.readings import LIKELY, OPEN, SURE, Reading
-from predilect.data.read.sets import MOST_FREE, MOST_KEYS, Sets, assembled_sets, columns_by_role, sets_of_rows
+from predilect.data.read.sets import MOST_KEYS, Sets, assembled_sets, columns_by_role, sets_of_rows
 from predilect.errors import DataError
 
 _WORD = r"(?:alternative|alt|option|concept|profile|choice|product|item)"
@@ -134,8 +131,7 @@ def wide_readings(raw: Columns, said: ReadOptions) -> Iterator[Reading]:
             if apart:
                 say["alternatives"] = list(one.alternatives)
             told = f"a choice from {first_columns(one.alternatives)}, described by {first_columns([*one.attributes])}"
-            build = partial(_built, one)
-            yield Reading(told, say, partial(assembled_sets, build, {**said, **say}, raw), one.sure)
+            yield Reading(told, say, partial(assembled_sets, raw, {**said, **say}, _built, one), one.sure)
 
 
 def _found(raw: Columns, said: ReadOptions) -> list[_Wide]:
@@ -204,7 +200,7 @@ def _doubted(wide: _Wide, said: ReadOptions) -> _Wide:
     doubt = SURE if said.get("profile") is not None else _may_be_items(wide)
     if doubt < SURE:
         return replace(wide, sure=doubt, say={**wide.say, "profile": list(wide.attributes)})
-    if not wide.last and not wide.available and _grouped(wide, said):
+    if wide.are_places and not wide.last and not wide.available and may_be_alternatives(wide.raw, said, wide.answer[0]):
         return replace(wide, sure=OPEN, say={**wide.say, "alternatives": list(wide.alternatives)})
     return wide
 
@@ -235,42 +231,6 @@ def _are_glued(wide: _Wide) -> bool:
 _MANY = 20  # alternatives, of which it can be told whether attributes go by their numbers
 _MOST_SHOWN = 100  # alternatives of a task, unless they were named
 _FEW = 3  # alternatives whose numbers may follow any order
-
-
-def _grouped(wide: _Wide, options: ReadOptions) -> bool:
-    """Whether each row may be one alternative: several rows have one task, and one answer or mark."""
-    if not wide.are_places:
-        return False
-    raw, described = wide.raw, [name for by in wide.attributes.values() for name in by.values()]
-    answer = wide.words(wide.answer[0])
-    user, task = wide.roles.get("user"), options.get("task")
-    used = {*described, *wide.answer, user}
-    rest = [name for name in raw if name not in used]
-    rest = [task] if isinstance(task, str) else rest if len(rest) < MOST_FREE else []
-    rest = [name for name in rest if is_plain(raw[name]) and not raw[name].null_count()]
-    told = [
-        name
-        for name in rest
-        if is_called(name, PLACED) and all(map(is_place, as_text(raw[name]).drop_nulls().unique()))
-    ]
-    parts: dict[bytes, tuple[str, pl.Series]] = {}  # ways to part the rows, of which no part is a row alone
-    for name in sorted(rest):
-        first, group = distinct([raw[one] for one in (name, user) if one is not None])
-        if len(first) > 1 and np.bincount(group).min() > 1:
-            parts.setdefault(first[group].tobytes(), (name, pl.Series(group)))
-    alone = list(parts.values())[:MOST_KEYS]
-    counts = [*answer.value_counts()["count"]]
-    for ways in [(one,) for one in alone] + list(combinations(alone, 2)):
-        keys = pl.DataFrame(dict(ways))
-        n_parts = keys.n_unique()
-        constant = keys.with_columns(answer=answer).n_unique() == n_parts
-        if not constant and n_parts not in counts:
-            continue
-        _, group = distinct(keys.get_columns())
-        marks = ((answer == word).fill_null(False).to_numpy() for word in answer.drop_nulls().unique())
-        if np.bincount(group).min() > 1 and (constant or any(once_in_each(mark, group) for mark in marks)):
-            told += keys.columns
-    return bool(told)
 
 
 def _hold(wide: _Wide) -> bool:

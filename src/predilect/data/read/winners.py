@@ -117,7 +117,6 @@ class Answered:
         if not self.ways and there.any():  # where all are ties any reading says the same
             whole = [bool((code[there] != UNKNOWN).all()) for code in outcomes]
             self.ways = [way for way, fits in zip(self.all, whole, strict=True) if fits and not way.guess][:1]
-        self.n_known = max(known, default=0)
         known_words = [(way, some) for way, some in zip(self.all, decides, strict=True) if not way.guess]
         best = [way for way, some in known_words if some] or [way for way, _ in known_words]
         counts = {id(way): n for way, n in zip(self.all, known, strict=True)}
@@ -205,7 +204,7 @@ def _ways_of_words(
     known |= dict.fromkeys(said.ties, 0)
     graded = _graded_phrases(said, _grade_names(options))
     if graded is not None:
-        yield Way(f"grades of {_READING['side']}", known | said.sign | graded.code, grades=graded.names)
+        yield Way(f"grades of {_READING['side']}", known | said.sign | graded[0], grades=graded[1])
         return
     yield Way(_READING["side"], known | said.sign)
     unknown = [word for word in rest if word not in said.sign and word not in said.ties]
@@ -233,9 +232,8 @@ def _ways_of_numbers(
 ) -> Iterator[Way]:  # fmt: skip
     """The ways in which numbers, and words of ``known`` meaning, say who won."""
     values, grades, said = {*numbers.values()}, _grade_names(options), options.get("winner_is")
-    if said != "sign" and (scale := _from_one_to_two(list(numbers), grades)) is not None:
-        code = {**known, **dict.fromkeys(scale.ties, 0), **scale.code}
-        yield Way(f"grades of {_READING['side']}", code, grades=scale.names)
+    if said != "sign" and (graded := _from_one_to_two(numbers, grades)) is not None:
+        yield Way(f"grades of {_READING['side']}", {**known, **graded[0]}, grades=graded[1])
         return
     if values == {0.0, 1.0} and options.get("positive") is None and (said == "side" or "2" in known):
         first = 1.0 if said == "side" else 0.0  # 0, 1 and 2 for a tie
@@ -375,21 +373,6 @@ def _place(words: pl.Series, distinct: pl.Series) -> NDArray[np.int32]:
     return words.replace_strict(distinct, position, default=len(distinct), return_dtype=pl.Int32).to_numpy()
 
 
-@dataclass(frozen=True, slots=True)
-class _Graded:
-    """What words of a column with grades stand for."""
-
-    code: dict[str, int]  # ±(1 + g)
-    names: tuple[str, ...]
-    signs: bool  # whether they are numbers, positive for left
-    ties: frozenset[str] = frozenset()
-
-    @property
-    def reading(self) -> str:
-        """The reading of the column under which they are grades."""
-        return "sign" if self.signs else "side"
-
-
 def grades_of_numbers(values: Iterable[float]) -> tuple[str, ...]:
     """Names of the grades that numbers stand for, positive for left; none unless they go beyond 1 and -1."""
     numbers = set(values)
@@ -427,36 +410,34 @@ def taken_apart(code: NDArray[np.int8]) -> tuple[NDArray[np.int8], NDArray[np.in
     return outcome, np.where(known, np.maximum(np.abs(code) - 1, 0), 0).astype(np.int8)
 
 
-def _from_one_to_two(plain: Sequence[str], grades: Sequence[str]) -> _Graded | None:
-    """Numbers from 1, the left one much better, over 1.5, a tie, to 2."""
-    named = [float(name) for name in grades if re.fullmatch(r"0\.\d+", name)]
-    if not all(re.fullmatch(r"[12](\.\d*)?", word) for word in plain):
+def _from_one_to_two(
+    numbers: Mapping[str, float], grades: Sequence[str]
+) -> tuple[dict[str, int], tuple[str, ...]] | None:
+    """Codes and names of grades of numbers from 1, the left one much better, over 1.5, a tie, to 2.
+
+    Grades are distances from the tie, or thirds where these are many, or are called so. 1 and 2 alone are sides.
+    """
+    away = {word: round(1.5 - value, 9) for word, value in numbers.items()}
+    sizes = sorted({abs(x) for x in away.values()} - {0.0})
+    of_size = all(re.fullmatch(r"0\.\d+", name) for name in grades) and (bool(grades) or len(sizes) <= MOST_GRADES)
+    if not sizes or sizes[-1] > 0.5 or (sizes == [0.5] and not (grades and of_size)):
         return None
-    value = {word: float(word) - 1.5 for word in plain}
-    if len(named) < len(grades):
-        between = any(abs(x) not in (0.0, 0.5) for x in value.values())  # 1 and 2 alone are sides
-        return _thirds(value, grades) if between and set(grades) <= set(_THIRDS) else None
-    away = named or sorted({round(abs(x), 9) for x in value.values()} - {0.0})
-    if max(map(abs, value.values()), default=1.0) > 0.5 or len(away) < 2:
+    called = {
+        word: f"{abs(x):g}" if of_size else _THIRDS[min(int(6.0 * abs(x)), 2)] for word, x in away.items() if x
+    }  # fmt: skip
+    if of_size:
+        names = tuple(f"{x:g}" for x in map(float, grades)) or tuple(f"{x:g}" for x in sizes)
+    else:
+        names = tuple(grades) or tuple(name for name in _THIRDS if name in called.values())
+    if len(names) < 2 - (not of_size) or not (of_size or {*names} <= {*_THIRDS}):
         return None
-    if len(away) > MOST_GRADES and not grades:
-        return _thirds(value)
-    place = {x: 2 + number for number, x in enumerate(away)}
-    known = {word: x for word, x in value.items() if round(abs(x), 9) in place}
-    code = {word: (1 if x < 0.0 else -1) * place[round(abs(x), 9)] for word, x in known.items()}
-    return _Graded(code, tuple(f"{x:g}" for x in away), False, frozenset(w for w, x in value.items() if not x))
+    sign = {word: 1 if away[word] > 0.0 else -1 for word in called}
+    code = {word: sign[word] * (2 + names.index(name)) for word, name in called.items() if name in names}
+    return {**{word: 0 for word, x in away.items() if not x}, **code}, names
 
 
-def _thirds(value: Mapping[str, float], grades: Sequence[str] = ()) -> _Graded:
-    """Grades of distances up to ½ of any size: by sixths from the tie at 0, as many as somebody would name."""
-    place = {word: _THIRDS[min(int(6.0 * abs(x)), 2)] for word, x in value.items() if x}
-    used = tuple(grades) or tuple(name for name in _THIRDS if name in place.values())
-    code = {w: (2 + used.index(name)) * (1 if value[w] < 0.0 else -1) for w, name in place.items() if name in used}
-    return _Graded(code, used, False, frozenset(w for w, x in value.items() if not x))
-
-
-def _graded_phrases(said: _Said, grades: Sequence[str]) -> _Graded | None:
-    """What words such as "left much better" say, by the names of grades or by words in common use.
+def _graded_phrases(said: _Said, grades: Sequence[str]) -> tuple[dict[str, int], tuple[str, ...]] | None:
+    """Codes and names of grades of words such as "left much better", by the names of grades or by words in common use.
 
     Words that mean no grade say nothing of a side either.
     """
@@ -472,7 +453,7 @@ def _graded_phrases(said: _Said, grades: Sequence[str]) -> _Graded | None:
         return None
     names = tuple(grades) or tuple(_LADDER_NAMES[place] for place in used)
     place_of = {place: 2 + (place if grades else used.index(place)) for place in used}
-    return _Graded({word: said.sign[word] * place_of[place] for word, place in rank.items()}, names, False)
+    return {word: said.sign[word] * place_of[place] for word, place in rank.items()}, names
 
 
 def _degree(phrase: str) -> str:
@@ -485,12 +466,11 @@ def _short(word: str) -> str:
 
 
 def unknown_message(
-    words: pl.Series, rows: NDArray[np.int64], reading: str, column: str, items: Vocabulary, pairs: NDArray[np.int32],
-    advice: str,
-) -> str:  # fmt: skip
-    """Message for winner values that mean nothing; one that nearly names one of ``items`` is a slip, not a tie.
+    words: pl.Series, rows: NDArray[np.int64], reading: str, column: str, items: Vocabulary, pairs: NDArray[np.int32]
+) -> tuple[str, bool]:  # fmt: skip
+    """Message for winner values that mean nothing, and whether it says what to do: what nearly names an item is a slip.
 
-    ``pairs`` (2, n): codes of the items of all rows; ``advice`` what can be done where none is a slip.
+    ``pairs`` (2, n): codes of the items of all rows.
     """
     bad = words.gather(rows.tolist())
     first = "; ".join(
@@ -506,10 +486,10 @@ def unknown_message(
     said = f'column "{column}" holds {plural} {expected} (first: {first}). '
     slips = _slips(bad, items, pairs[:, rows])
     if slips:
-        return said + " ".join(slips)
+        return said + " ".join(slips), True
     if str(bad.drop_nulls().first()).lower() in ("true", "false"):
-        return f"{said}Write which item won in their place: left or right."
-    return said.rstrip() + advice
+        return f"{said}Write which item won in their place: left or right.", True
+    return said.rstrip(), False
 
 
 _MOST_SLIPS = 10  # different words that are looked at

@@ -46,7 +46,7 @@ class CovariateEffects:
         return np.asarray(self.patterns @ self.mean)
 
     @property
-    def sways(self) -> FloatArray:
+    def slope_columns(self) -> FloatArray:
         """Patterns in the units in which people's own effects have variance 1, (V, n_covariates), or (V, 0)."""
         return self.patterns * self.spread if len(self.spread) else np.zeros((len(self.patterns), 0))
 
@@ -70,6 +70,11 @@ class CovariateEffects:
             return self, codes
         patterns = np.frombuffer(b"".join(known)).reshape(len(known), -1)
         return replace(self, patterns=patterns), codes
+
+    def used_by(self, variant: IntArray) -> tuple[Self, IntArray]:
+        """With those patterns only that rows have, and which of them each row has then, (n,); the order stays."""
+        used, place = np.unique(variant, return_inverse=True)
+        return replace(self, patterns=self.patterns[used]), place.reshape(-1)
 
     def columns(self) -> dict[str, Any]:
         """Columns of a table: effects of one unit, as given, and of one root mean square, in noise units.

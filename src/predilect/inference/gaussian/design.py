@@ -1,4 +1,4 @@
-"""Preference kernel: the covariance of margins of pairs of items."""
+"""Margins of pairs as linear maps of utilities: the preference kernel, sites of margins, and their matrices."""
 
 from __future__ import annotations
 

@@ -31,6 +31,7 @@ from predilect.inference.likelihoods.special import TAILS_95, Z_95
 from predilect.inference.likelihoods.views import PairLikelihood, Probit
 
 _MOST_PAIRS = 5000
+_AT_ONCE = 5_000_000  # draws of utilities
 _DENSE_ITEMS = 2000  # items up to which the residual's covariance is formed
 
 
@@ -107,6 +108,8 @@ class Utilities:
     def rows(self) -> FloatArray:
         """[Φ, E_o], (n_items, M + k)."""
         assert self.Phi is not None
+        if not len(self.items):
+            return self.Phi
         rows = np.zeros((len(self.mean), len(self.covariance)))
         rows[:, : self.Phi.shape[1]] = self.Phi
         rows[self.items, self.Phi.shape[1] + np.arange(len(self.items))] = 1.0
@@ -163,7 +166,7 @@ class Utilities:
             row = self.covariance.mean(axis=0)
             return self.mean - self.mean.mean(), np.diagonal(self.covariance) - 2.0 * row + row.mean()
         rows = self.rows()
-        rows -= rows.mean(axis=0)
+        rows = rows - rows.mean(axis=0)
         var = np.einsum("ij,ij->i", rows @ self.covariance, rows)
         if len(self.own):
             var = var + self.own * (1.0 - 2.0 / n) + self.own.mean() / n
@@ -175,7 +178,7 @@ class Utilities:
             row = self.covariance @ weights
             return np.diagonal(self.covariance) - 2.0 * row + weights @ row
         rows = self.rows()
-        rows -= weights @ rows
+        rows = rows - weights @ rows
         var: FloatArray = np.einsum("ij,ij->i", rows @ self.covariance, rows)
         if len(self.own):
             var = var + self.own * (1.0 - 2.0 * weights) + weights**2 @ self.own
@@ -189,9 +192,15 @@ class Utilities:
     def differences(self, left: IntArray, right: IntArray) -> Differences:
         """What is known of f(left) - f(right), (n,)."""
         mean, variance = self.margins(left, right)
+        reach = Z_95 * np.sqrt(np.maximum(variance, 0.0))
+        return Differences(mean, variance, mean - reach, mean + reach, self.p_better(left, right))
+
+    def p_better(self, left: IntArray, right: IntArray) -> FloatArray:
+        """Probability of f(left) > f(right), (n,); half where both are the same."""
+        mean, variance = self.margins(left, right)
         sd = np.sqrt(np.maximum(variance, 0.0))
         z = np.divide(mean, sd, out=np.where(mean == 0.0, 0.0, np.copysign(np.inf, mean)), where=sd > 0.0)
-        return Differences(mean, variance, mean - Z_95 * sd, mean + Z_95 * sd, ndtr(z))
+        return np.asarray(ndtr(z))
 
     def opposite_draws(self, n_draws: int, rng: np.random.Generator) -> FloatArray:
         """Joint draws whose mean is exact, (n_draws, n_items)."""
@@ -233,18 +242,26 @@ class DrawnUtilities(Utilities):
         """Down to the 2.5 % and up to the 97.5 % quantile of the draws."""
         assert self.Phi is not None
         columns = self.Phi - (self.Phi.mean(axis=0) if weights is None else weights @ self.Phi)
-        f = columns @ self.sample.T
-        mean = f.mean(axis=1)
-        low, high = np.quantile(f, TAILS_95, axis=1)
-        return mean - low, high - mean
+        reach = np.empty((2, len(columns)))
+        step = max(1, _AT_ONCE // len(self.sample))
+        for start in range(0, len(columns), step):
+            f = columns[start : start + step] @ self.sample.T
+            low, high = np.quantile(f, TAILS_95, axis=1)
+            reach[:, start : start + step] = f.mean(axis=1) - low, high - f.mean(axis=1)
+        return reach[0], reach[1]
 
     def differences(self, left: IntArray, right: IntArray) -> Differences:
         """Quantiles and shares of the draws."""
         assert self.Phi is not None
         z = (self.Phi[left] - self.Phi[right]) @ self.sample.T
-        better = 0.5 * ((z > 0.0).mean(axis=1) + (z >= 0.0).mean(axis=1))
         lower, upper = np.quantile(z, TAILS_95, axis=1)
-        return Differences(*self.margins(left, right), lower, upper, better)
+        return Differences(*self.margins(left, right), lower, upper, self.p_better(left, right))
+
+    def p_better(self, left: IntArray, right: IntArray) -> FloatArray:
+        """Shares of the draws."""
+        assert self.Phi is not None
+        z = (self.Phi[left] - self.Phi[right]) @ self.sample.T
+        return np.asarray(0.5 * ((z > 0.0).mean(axis=1) + (z >= 0.0).mean(axis=1)))
 
     def opposite_draws(self, n_draws: int, rng: np.random.Generator) -> FloatArray:
         """The draws themselves."""

@@ -1,4 +1,4 @@
-"""Maximum likelihood of the tie threshold under Gaussian margins."""
+"""Fits of a latent function with its scale s and the tie threshold at their modes, by EP or Laplace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Third derivative of log P(outcome | z), for the gradient of Laplace's evidence.
+"""The probit from tables: log Φ by pieces, and the third derivative of log P(outcome | z), for Laplace's evidence.
 
 With r = y z - δ, ρ = φ(r)/Φ(r) and c = ρ(ρ + r), a strict answer has ∂c/∂z = y (ρ - c (2ρ + r)). A tie has, with
 a = -δ - z, b = δ - z, N = φ/P at either and ℓ = log P,

@@ -1,4 +1,4 @@
-"""Protocol of likelihoods: three views of log p(outcome | z).
+"""Likelihoods of pairs: the protocol, the base class, and the probit; three views of log p(outcome | z).
 
 - ``at(y, z)``: log p itself, for Laplace's approximation;
 - ``tilted(y, m, v)``: log E p for z ~ N(m, v), for expectation propagation and prediction;

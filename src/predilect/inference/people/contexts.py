@@ -57,9 +57,9 @@ def with_contexts(posterior: PopulationPosterior, answers: Comparisons) -> Popul
         mean = a * law.person_mean(items, people.traits[user])
         told = a * w * (sites.linear[rows] - sites.precision[rows] * (mean[left] - mean[right]))
         pull = np.divide(told, precision, out=np.zeros_like(told), where=precision > 0.0)
-        noise, sway = people.noise(user), people.sway[rows]
-        if sway.shape[1]:
-            noise = sway @ sway.T + (0.0 if noise is None else noise)
+        noise, slope_columns = people.noise(user), people.slope_columns[rows]
+        if slope_columns.shape[1]:
+            noise = slope_columns @ slope_columns.T + (0.0 if noise is None else noise)
         pull *= people.engaged[user]
         QA = _times_Q(law.covariance(items), left, right, precision, A, noise)
         known, cell = np.unique(contexts[rows], return_inverse=True)

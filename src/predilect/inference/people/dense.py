@@ -112,8 +112,8 @@ class DensePerson:
     ``prior`` is S (k, k) where n <= k, or that of more items, of which ``items`` (k,) are the user's; otherwise L (k,
     d) with S = L Lᵀ. Pair space where n <= k: ⅔ n³ operations each time, ⅓ n³ + O(n (n + k)) for the sums. Item space
     otherwise: k³ and n k, or, where S⁻¹ would lose digits, 3.5 k³ + n k and 2 k³, less where d < k. Memory n² or k².
-    ``noise`` (n, n), of tasks, joins the prior, in pair space. So do covariates ``sway`` (n, n_effects), whose effects
-    on the user are independent, of variance ``effect_variance``.
+    ``noise`` (n, n), of tasks, joins the prior, in pair space. So do the ``slope_columns`` (n, n_effects): covariates
+    whose effects on the user are independent, of variance ``effect_variance``.
     """
 
     def __init__(
@@ -125,10 +125,10 @@ class DensePerson:
         items: npt.NDArray[np.int32] | None = None,
         consistency: float = 1.0,
         noise: FloatArray | None = None,
-        sway: FloatArray = _NO_EFFECTS,
+        slope_columns: FloatArray = _NO_EFFECTS,
         effect_variance: float = 1.0,
     ) -> None:
-        self.left, self.right, self.noise, self.sway = left, right, noise, sway
+        self.left, self.right, self.noise, self.slope_columns = left, right, noise, slope_columns
         n, self.n_items = len(left), len(mean)
         self.in_pair_space = noise is not None or n <= self.n_items
         self.z_bar = mean[left] - mean[right]
@@ -137,8 +137,8 @@ class DensePerson:
             self.prior = np.empty((n, n))  # G
             pair_covariance(prior, items, left, right, np.empty(self.n_items), self.prior)
             self.prior *= consistency * consistency
-            if sway.shape[1]:
-                self.prior += effect_variance * (sway @ sway.T)
+            if slope_columns.shape[1]:
+                self.prior += effect_variance * (slope_columns @ slope_columns.T)
             if noise is not None:
                 self.prior += noise
         else:
@@ -228,11 +228,11 @@ class DensePerson:
             of_rows = _of_rows(state)
             gather(of_rows, left, right, one_side)
             gather(np.ascontiguousarray(one_side.T), left, right, Q)
-            if not self.sway.shape[1]:
+            if not self.slope_columns.shape[1]:
                 return x, Q
-            cross = one_side @ self.sway
-            Q = np.block([[Q, cross], [cross.T, symmetrise(self.sway.T @ of_rows @ self.sway)]])
-            return np.append(x, self.sway.T @ state.alpha), Q
+            cross = one_side @ self.slope_columns
+            Q = np.block([[Q, cross], [cross.T, symmetrise(self.slope_columns.T @ of_rows @ self.slope_columns)]])
+            return np.append(x, self.slope_columns.T @ state.alpha), Q
         P = self._laplacian(state.precision)
         if state.factor is None:
             PS, PSP = np.zeros_like(P), np.zeros_like(P)
@@ -264,7 +264,7 @@ class CountedPerson:
 
     P = Xᵀ Λ X = F Fᵀ equals at most k answers of precision 1 with margins Fᵀ f, which are worked on in their pair
     space: Q = F (I + Fᵀ S F)⁻¹ Fᵀ, never P - P S' P. About 8 k³ + n k operations each time. Own effects of covariates,
-    of variance ``effect_variance``, are further utilities, with the columns of ``sway`` (n, n_effects) in X.
+    of variance ``effect_variance``, are further utilities, with the columns of ``slope_columns`` (n, n_effects) in X.
     """
 
     def __init__(
@@ -273,17 +273,17 @@ class CountedPerson:
         right: npt.NDArray[np.int32],
         prior: FloatArray,
         mean: FloatArray,
-        sway: FloatArray = _NO_EFFECTS,
+        slope_columns: FloatArray = _NO_EFFECTS,
         effect_variance: float = 1.0,
     ) -> None:
-        self.left, self.right, self.prior, self.sway = left, right, prior, sway
+        self.left, self.right, self.prior, self.slope_columns = left, right, prior, slope_columns
         self.z_bar = mean[left] - mean[right]
         self.prior_var = pair_variance(prior, left, right)
-        k, n_effects = len(mean), sway.shape[1]
+        k, n_effects = len(mean), slope_columns.shape[1]
         if n_effects:
             self.prior = np.zeros((k + n_effects, k + n_effects))
             self.prior[:k, :k], self.prior[k:, k:] = prior, effect_variance * np.eye(n_effects)
-            self.prior_var = self.prior_var + effect_variance * np.einsum("ij,ij->i", sway, sway)
+            self.prior_var = self.prior_var + effect_variance * np.einsum("ij,ij->i", slope_columns, slope_columns)
         self.n_items = k
         self._pairs = np.concatenate([left * k + right, right * k + left]).astype(np.int64)
 
@@ -295,14 +295,14 @@ class CountedPerson:
         each = linear - precision * self.z_bar
         k = self.n_items
         e = np.subtract(np.bincount(self.left, each, k), np.bincount(self.right, each, k))
-        e = np.append(e, self.sway.T @ each) if k < len(S) else e
+        e = np.append(e, self.slope_columns.T @ each) if k < len(S) else e
         alpha = e - F @ factor.solve(F.T @ (S @ e))
         shift = S @ alpha
         spread = Z[:, self.left] - Z[:, self.right]
         mean = self.z_bar + (shift[self.left] - shift[self.right])
         if k < len(S):
-            spread += Z[:, k:] @ self.sway.T
-            mean += self.sway @ shift[k:]
+            spread += Z[:, k:] @ self.slope_columns.T
+            mean += self.slope_columns @ shift[k:]
         var = self.prior_var - np.einsum("ij,ij->j", spread, spread)
         return DenseState(mean, var, factor.log_det(), float(e @ shift), precision, alpha, np.zeros((0, 0)), factor)
 
@@ -321,10 +321,10 @@ class CountedPerson:
         between = np.bincount(self._pairs, np.concatenate([precision, precision]), k * k).reshape(k, k)
         P: FloatArray = np.diag(between.sum(axis=1)) - between
         if k < len(self.prior):
-            told = precision[:, None] * self.sway
+            told = precision[:, None] * self.slope_columns
             cross = np.zeros((k, told.shape[1]))
             gather(told, self.left, self.right, cross)
-            P = np.block([[P, cross], [cross.T, symmetrise(self.sway.T @ told)]])
+            P = np.block([[P, cross], [cross.T, symmetrise(self.slope_columns.T @ told)]])
         return semidefinite_root(P)
 
 

@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,11 +19,10 @@ from predilect.inference.gaussian.dense import Factor, factorise, sandwiched, sy
 from predilect.inference.gaussian.design import Sites
 from predilect.inference.likelihoods.calibration import RANGES
 from predilect.inference.likelihoods.probit import moved_threshold, starting_threshold
-from predilect.inference.people.expectation import Expectation
+from predilect.inference.people.expectation import Expectation, converge
 from predilect.inference.people.law import Law
 from predilect.inference.people.layout import People
 from predilect.inference.people.posterior import PopulationPosterior
-from predilect.inference.people.update import settle
 
 _LARGEST_LOG_STEP = 1.0
 _MOST_SPREAD_STEPS, _SPREAD_TOLERANCE, _SMALLEST_SPREAD = 500, 1e-4, 1e-3
@@ -269,7 +268,7 @@ def em_over_people(
     loose = sites_tolerance(tolerance)
     last, rise, iterations = -math.inf, math.inf, 0
     while True:
-        found = settle(people, sites, Law(Sigma, mu), threshold, tolerance=loose, executor=executor)
+        found = converge(people, sites, Law(Sigma, mu), threshold, tolerance=loose, executor=executor)
         objective = found.evidence + log_prior(mu, Sigma)
         rise, last = (objective - last) / people.n_answers, objective
         if abs(rise) <= tolerance or iterations == max_iter:
@@ -280,7 +279,7 @@ def em_over_people(
         mu, Sigma = maximum(mu, moments(found, Sigma, people.n_active))
         if learn_delta:
             threshold = threshold_step(threshold, found)
-    final = settle(people, sites, Law(Sigma, mu), threshold, executor=executor)
+    final = converge(people, sites, Law(Sigma, mu), threshold, executor=executor)
     report = Report(
         method="EM over people", iterations=iterations, residual=abs(rise), tolerance=tolerance,
         converged=abs(rise) <= tolerance and final.is_sound, jitter=0.0, seconds=time.perf_counter() - began,
@@ -343,3 +342,19 @@ def consensus_covariance(Sigma: FloatArray, found: Expectation, strength: float)
     L = factorise(Sigma).lower
     half = factorise(strength * np.eye(len(L)) + symmetrise(L.T @ found.H @ L)).solve_lower(L.T)
     return symmetrise(half.T @ half)
+
+
+_CHORD = 0.1  # of the logarithm of a consistency
+
+
+def information_of_consistency(
+    people: People, sites: Sites, law: Law, delta: float, slope: FloatArray, *, tolerance: float,
+    executor: ThreadPoolExecutor | None,
+) -> FloatArray:  # fmt: skip
+    """Information of people's answers about the logarithm of their consistency, (n_users,), by a chord.
+
+    ``slope`` (n_users,) of their evidence where the sites are.
+    """
+    moved = replace(people, consistency=people.consistency * math.exp(_CHORD))
+    further = converge(moved, sites.copy(), law, delta, tolerance=tolerance, executor=executor).care[:, 0]
+    return np.maximum((slope - further) / _CHORD, 0.0)

@@ -27,6 +27,14 @@ from predilect.inference.people.tasks import add_shared_noise, begin_task, order
 AT_ONCE = 4  # updates of C that are done in one pass over it, which takes half the time; as :func:`take_in` writes out
 _MAX_INNER = 200  # inner iterations of the site of many identical answers
 _INNER_TOLERANCE = 1e-12
+MOST_THRESHOLD_STEPS = 40
+_LARGEST_STEP = 1.0
+# A chord's slope is accepted within these factors of the curvature with the cavities held.
+_LOWEST_CHORD, _HIGHEST_CHORD = 0.2, 5.0
+_TOO_SHORT = 1e-9  # a step whose chord would be rounding
+# Tolerance of the sites of one person at first, and as a share of the last step.
+FIRST_REST, _REST = 1e-3, 0.02
+_OF_THRESHOLD = 5.0  # how much more a threshold may be left to move, in its logarithm, than a margin
 
 
 class Columns(NamedTuple):
@@ -41,7 +49,7 @@ class Columns(NamedTuple):
     task: Any
     weight: Any
     offset: Any
-    sway: Any
+    slope_columns: Any
     traits: Any
     tie_factor: Any
     consistency: Any
@@ -73,7 +81,7 @@ class Answers(NamedTuple):
     offset: Any  # what else moves an answer
     lam: Any  # sites of *one* copy of each answer: precision, and precision times mean
     eta: Any
-    sway: Any  # covariates in units in which people's own effects of them have variance 1, (n, n_effects)
+    slope_columns: Any  # covariates in units in which people's own effects of them have variance 1, (n, n_effects)
     traits: Any  # (n_traits,)
     consistency: Any  # a number
 
@@ -107,10 +115,11 @@ def answers_of(u, columns):
     """Rows of person u: views."""
     rows = slice(columns.answer_ptr[u], columns.answer_ptr[u + 1])
     items = columns.item_idx[columns.item_ptr[u] : columns.item_ptr[u + 1]]
+    slopes = columns.slope_columns
     return Answers(
         items, columns.left[rows], columns.right[rows], columns.outcome[rows], columns.task[rows],
         columns.weight[rows], columns.offset[rows], columns.lam[rows], columns.eta[rows],
-        columns.sway[rows] if columns.sway.shape[1] else columns.sway, columns.traits[u], columns.consistency[u],
+        slopes[rows] if slopes.shape[1] else slopes, columns.traits[u], columns.consistency[u],
     )  # fmt: skip
 
 
@@ -215,7 +224,13 @@ def begin(shape, answers, prior, Phi, state, block):
     a, m, d = answers.consistency, shape.m, shape.d
     C, mu, own, plus, minus = state.C, state.mu, state.own, state.plus, state.minus
     is_of_margins = shape.is_of_margins
-    items, left, right, task, sway = answers.items, answers.left, answers.right, answers.task, answers.sway
+    items, left, right, task, slope_columns = (
+        answers.items,
+        answers.left,
+        answers.right,
+        answers.task,
+        answers.slope_columns,
+    )
     for i in range(m):
         plus[i] = left[i] if is_of_margins else i
         minus[i] = right[i] if is_of_margins else -1
@@ -238,10 +253,10 @@ def begin(shape, answers, prior, Phi, state, block):
     else:
         covariance_on_basis(m, items, plus, minus, prior, Phi, a * a, C, state.R)
     if is_of_margins:
-        for h in range(sway.shape[1]):
+        for h in range(slope_columns.shape[1]):
             for i in range(m):
                 for j in range(i + 1):
-                    C[i, j] += a * a * sway[i, h] * sway[j, h]
+                    C[i, j] += a * a * slope_columns[i, h] * slope_columns[j, h]
     for i in range(m, d):
         mu[i] = 0.0
         for j in range(i):
@@ -278,10 +293,10 @@ def _shared_noise(a, b, a2, b2):
 
 
 @inner_kernel
-def margin(C, mu, c, late, n_late, a, b, sway, p, m, d, size):
+def margin(C, mu, c, late, n_late, a, b, slope_columns, p, m, d, size):
     """Covariance ``c`` of the first states, as many as ``size``, with the margin of row p, its variance and mean.
 
-    The margin is state a less state b, and ``sway[p]`` times the states from m to d; b < 0: state a itself.
+    The margin is state a less state b, and ``slope_columns[p]`` times the states from m to d; b < 0: state a itself.
     """
     for i in range(a + 1):
         c[i] = C[a, i]
@@ -293,7 +308,7 @@ def margin(C, mu, c, late, n_late, a, b, sway, p, m, d, size):
         for i in range(b + 1, size):
             c[i] -= C[i, b]
     for j in range(m, d):
-        x = sway[p, j - m]
+        x = slope_columns[p, j - m]
         for i in range(j + 1):
             c[i] += x * C[j, i]
         for i in range(j + 1, size):
@@ -301,20 +316,50 @@ def margin(C, mu, c, late, n_late, a, b, sway, p, m, d, size):
     for h in range(n_late):
         x = late[h, a] - late[h, b] if b >= 0 else late[h, a]
         for j in range(m, d):
-            x += sway[p, j - m] * late[h, j]
+            x += slope_columns[p, j - m] * late[h, j]
         x *= late[AT_ONCE, h]
         for i in range(size):
             c[i] -= x * late[h, i]
-    return _along(c, a, b, sway, p, m, d), _along(mu, a, b, sway, p, m, d)
+    return _along(c, a, b, slope_columns, p, m, d), _along(mu, a, b, slope_columns, p, m, d)
 
 
 @inner_kernel
-def _along(c, a, b, sway, p, m, d):
+def _along(c, a, b, slope_columns, p, m, d):
     """What a vector over states has of the margin of row p."""
     value = c[a] - c[b] if b >= 0 else c[a]
     for j in range(m, d):
-        value += sway[p, j - m] * c[j]
+        value += slope_columns[p, j - m] * c[j]
     return value
+
+
+@inner_kernel
+def gain_and_shift(d_lam, d_eta, mean, v):
+    """What a precision and a precision-mean that are added to a margin N(mean, v) do: 1 + d_lam v, by which its
+    variance is divided; by how much the square of a covariance with it is to be multiplied and taken from a variance;
+    and the covariance itself for the mean.
+    """
+    factor = 1.0 + d_lam * v
+    return factor, d_lam / factor, (d_eta - d_lam * mean) / factor
+
+
+@inner_kernel
+def cavity(mean, v, lam, eta):
+    """Mean and variance of a margin N(mean, v) without one copy of its site (λ, η)."""
+    share = 1.0 - lam * v
+    return (mean - v * eta) / share, v / share
+
+
+@inner_kernel
+def site_at(slope, curvature, mean, v):
+    """Site (λ, η) by which the cavity N(mean, v) has the moments that the answer gives it."""
+    denominator = 1.0 - curvature * v
+    return curvature / denominator, (slope + curvature * mean) / denominator
+
+
+@inner_kernel
+def quadratic_of_site(lam, eta, mean, v):
+    """Log of the cavity's mean of its site, but for -½ log (1 + λ v), with the sign turned."""
+    return 0.5 * (lam * mean * mean - 2.0 * mean * eta - v * eta * eta) / (1.0 + lam * v)
 
 
 @inner_kernel
@@ -323,8 +368,7 @@ def add_site(C, mu, c, late, n_late, d_lam, d_eta, v, mean, size):
 
     The mean has it at once, C with the last of four. Returns log (1 + d_lam v) and how many updates are late.
     """
-    late[AT_ONCE, n_late] = d_lam / (1.0 + d_lam * v)
-    shift = (d_eta - d_lam * mean) / (1.0 + d_lam * v)
+    _, late[AT_ONCE, n_late], shift = gain_and_shift(d_lam, d_eta, mean, v)
     for i in range(size):
         mu[i] += shift * c[i]
         late[n_late, i] = c[i]
@@ -354,13 +398,13 @@ def take_in(C, late, n_late, size):
 
 
 @inner_kernel
-def _covariance_with(g, C, a, b, sway, p, m, d):
+def _covariance_with(g, C, a, b, slope_columns, p, m, d):
     """Covariance of the margin of row p with state g."""
     value = C[max(a, g), min(a, g)]
     if b >= 0:
         value -= C[max(b, g), min(b, g)]
     for j in range(m, d):
-        value += sway[p, j - m] * C[max(j, g), min(j, g)]
+        value += slope_columns[p, j - m] * C[max(j, g), min(j, g)]
     return value
 
 
@@ -373,22 +417,22 @@ def marginal(C, mu, a, b):
 
 
 @inner_kernel
-def marginal_of_effects(C, mu, a, b, sway, p, m, d):
+def marginal_of_effects(C, mu, a, b, slope_columns, p, m, d):
     """What own effects, states m to d, add to the variance and the mean of the margin of row p."""
     v, mean = 0.0, 0.0
     for j in range(m, d):
-        along = C[max(j, a), min(j, a)] - C[max(j, b), min(j, b)] + 0.5 * sway[p, j - m] * C[j, j]
+        along = C[max(j, a), min(j, a)] - C[max(j, b), min(j, b)] + 0.5 * slope_columns[p, j - m] * C[j, j]
         for i in range(m, j):
-            along += sway[p, i - m] * C[j, i]
-        v += 2.0 * sway[p, j - m] * along
-        mean += sway[p, j - m] * mu[j]
+            along += slope_columns[p, i - m] * C[j, i]
+        v += 2.0 * slope_columns[p, j - m] * along
+        mean += slope_columns[p, j - m] * mu[j]
     return v, mean
 
 
 @inner_kernel
 def replay(shape, answers, state, block):
     """Update the prior state to the posterior under the stored sites; log |I + Λ^½ G Λ^½|."""
-    C, mu, c, late, sway, size = state.C, state.mu, state.c, state.late, answers.sway, shape.d
+    C, mu, c, late, slope_columns, size = state.C, state.mu, state.c, state.late, answers.slope_columns, shape.d
     n_late: Any = np.int64(0)  # for a 0 as it stands, what is called is compiled twice
     a, b, m, d = state.a, state.b, shape.m, shape.d
     task, weight, lam, eta, is_of_margins = answers.task, answers.weight, answers.lam, answers.eta, shape.is_of_margins
@@ -408,7 +452,7 @@ def replay(shape, answers, state, block):
             own = 1.0 + block.noise[p] * lam[p]
             total, linear = total / own, linear / own
             log_det += math.log(own)
-        v, mean = margin(C, mu, c, late, n_late, a[p], b[p], sway, p, m, d, size)
+        v, mean = margin(C, mu, c, late, n_late, a[p], b[p], slope_columns, p, m, d, size)
         change, n_late = add_site(C, mu, c, late, n_late, total, linear, v, mean, size)
         log_det += change
     take_in(C, late, n_late, size)
@@ -446,13 +490,9 @@ def refresh_site(y, w, mu, v, share, lam, eta, delta, offset, noise):
             denominator = 1.0 + w * lam * v_r
             v = v_r / denominator
             mu = (m_r + v_r * w * eta) / denominator
-            denominator = 1.0 - lam * v
-            v_c = v / denominator
-            m_c = (mu - v * eta) / denominator
+            m_c, v_c = cavity(mu, v, lam, eta)
         slope, curvature = moments_scalar(y, m_c + offset, v_c - noise, delta)
-        denominator = 1.0 - curvature * v_c
-        new_lam = curvature / denominator
-        new_eta = (slope + curvature * m_c) / denominator
+        new_lam, new_eta = site_at(slope, curvature, m_c, v_c)
         if w == 1.0:
             return new_lam, new_eta
         change_lam = new_lam - lam
@@ -496,7 +536,7 @@ def refresh_sites(outcome, task, weight, mean, v, share, lam, eta, delta, offset
 @inner_kernel
 def sweep(shape, answers, delta, state, block):
     """One sequential EP sweep; (change of log |B|, largest change of a margin)."""
-    C, mu, c, late, sway, size = state.C, state.mu, state.c, state.late, answers.sway, shape.d
+    C, mu, c, late, slope_columns, size = state.C, state.mu, state.c, state.late, answers.slope_columns, shape.d
     n_late: Any = np.int64(0)  # for a 0 as it stands, what is called is compiled twice
     a, b, m, d = state.a, state.b, shape.m, shape.d
     weight, lam, eta = answers.weight, answers.lam, answers.eta
@@ -511,7 +551,7 @@ def sweep(shape, answers, delta, state, block):
                 take_in(C, late, n_late, size)
                 size, n_late = begin_task(t, False, shape, answers, state, block), np.int64(0)
         w, in_task = weight[p], task[p] >= 0
-        v_own, mean_own = margin(C, mu, c, late, n_late, a[p], b[p], sway, p, m, d, size)
+        v_own, mean_own = margin(C, mu, c, late, n_late, a[p], b[p], slope_columns, p, m, d, size)
         v, mean = v_own, mean_own
         if block is not None:
             v, mean = _with_noise(v, mean, block.noise[p], lam[p], eta[p])
@@ -539,14 +579,11 @@ def _answer_evidence(outcome, in_task, w, mean, v, lam, eta, z_bar, delta, offse
 
     A choice from a set has no threshold, and its noise is in v.
     """
-    denominator = 1.0 - lam * v
-    v_c = v / denominator
-    m_c = (mean - v * eta) / denominator
+    m_c, v_c = cavity(mean, v, lam, eta)
     log_z, _, _, slope_delta, curvature_delta = tilted_scalar(
         outcome, m_c + offset, v_c - (1.0 if in_task else 0.0), 0.0 if in_task else delta
     )
-    denominator = 1.0 + lam * v_c
-    message = 0.5 * math.log(denominator) + 0.5 * (lam * m_c * m_c - 2.0 * m_c * eta - v_c * eta * eta) / denominator
+    message = 0.5 * math.log(1.0 + lam * v_c) + quadratic_of_site(lam, eta, m_c, v_c)
     out[0] += w * (log_z + message + eta * z_bar - 0.5 * lam * z_bar * z_bar)
     if not in_task:
         out[1] += w * slope_delta
@@ -587,13 +624,15 @@ def _of_noise(C, mu, task, before, left, right, lam, eta, out):
 
 
 @inner_kernel
-def _of_noise_in_state(item, g, alpha, lam, C, mu, a, b, sway, p, m, d):
+def _of_noise_in_state(item, g, alpha, lam, C, mu, a, b, slope_columns, p, m, d):
     """Part of an item's noise in that of row p: α times the noise, less λ times its covariance with the margin; the
     utility with it is state g.
     """
     if g == item:
         return 0.0
-    told = _covariance_with(g, C, a, b, sway, p, m, d) - _covariance_with(item, C, a, b, sway, p, m, d)
+    told = _covariance_with(g, C, a, b, slope_columns, p, m, d) - _covariance_with(
+        item, C, a, b, slope_columns, p, m, d
+    )
     return alpha * (mu[g] - mu[item]) - lam * told
 
 
@@ -604,7 +643,7 @@ def evidence(shape, answers, delta, log_det, state, block, out, pull):
 
     population.md section 2.
     """
-    C, mu, own, sway, m, d = state.C, state.mu, state.own, answers.sway, shape.m, shape.d
+    C, mu, own, slope_columns, m, d = state.C, state.mu, state.own, answers.slope_columns, shape.m, shape.d
     left, right, task, weight, lam, eta = (
         answers.left, answers.right, answers.task, answers.weight, answers.lam, answers.eta
     )  # fmt: skip
@@ -626,7 +665,7 @@ def evidence(shape, answers, delta, log_det, state, block, out, pull):
         w, a, b = weight[p], at_left[p], at_right[p]
         v_own, mean_own = marginal(C, mu, a, b)
         if d > m:
-            of_effects = marginal_of_effects(C, mu, a, b, sway, p, m, d)
+            of_effects = marginal_of_effects(C, mu, a, b, slope_columns, p, m, d)
             v_own, mean_own = v_own + of_effects[0], mean_own + of_effects[1]
         v, mean = v_own, mean_own
         if block is not None:
@@ -639,8 +678,8 @@ def evidence(shape, answers, delta, log_det, state, block, out, pull):
             noise = block.noise[p]
             own_lam = lam[p] / (1.0 + noise * lam[p])
             of_noise = noise * (alpha * alpha - own_lam + own_lam * v_own * own_lam)
-            of_noise += _of_noise_in_state(left[p], a, alpha, own_lam, C, mu, a, b, sway, p, m, d)
-            of_noise -= _of_noise_in_state(right[p], b, alpha, own_lam, C, mu, a, b, sway, p, m, d)
+            of_noise += _of_noise_in_state(left[p], a, alpha, own_lam, C, mu, a, b, slope_columns, p, m, d)
+            of_noise -= _of_noise_in_state(right[p], b, alpha, own_lam, C, mu, a, b, slope_columns, p, m, d)
         z_bar = own[left[p]] - own[right[p]]
         _answer_evidence(
             outcome[p], task[p] >= 0, w, mean, v, lam[p], eta[p], z_bar, delta, care * offset[p],
@@ -694,7 +733,7 @@ def statistics(shape, answers, state, block, room):
 def _information(shape, answers, state, block, alpha, P):
     """α (d) and P (d, d) among items and own effects."""
     mu, m, d, a, b = state.mu, shape.m, shape.d, state.a, state.b
-    left, right, task, sway = answers.left, answers.right, answers.task, answers.sway
+    left, right, task, slope_columns = answers.left, answers.right, answers.task, answers.slope_columns
     weight, lam, eta = answers.weight, answers.lam, answers.eta
     for i in range(d):
         alpha[i] = 0.0
@@ -713,7 +752,7 @@ def _information(shape, answers, state, block, alpha, P):
             total, told = total / own, told / own
         mean = mu[a[p]] - mu[b[p]]
         for g in range(m, d):
-            mean += sway[p, g - m] * mu[g]
+            mean += slope_columns[p, g - m] * mu[g]
         told -= total * mean
         i, j = left[p], right[p]
         alpha[i] += told
@@ -726,14 +765,14 @@ def _information(shape, answers, state, block, alpha, P):
         P[i, j] -= both
         P[j, i] -= both
         for g in range(m, d):
-            x = sway[p, g - m]
+            x = slope_columns[p, g - m]
             alpha[g] += x * told
             P[g, i] += x * of_left
             P[i, g] += x * of_left
             P[g, j] -= x * of_right
             P[j, g] -= x * of_right
             for h in range(m, d):
-                P[g, h] += x * total * sway[p, h - m]
+                P[g, h] += x * total * slope_columns[p, h - m]
 
 
 @inner_kernel
@@ -766,11 +805,11 @@ def _subtract_square(d, P, W, C):
 @inner_kernel
 def _on_items(shape, answers, Q, room):
     """Sums x = Xᵀ α (s) and the lower triangle of Xᵀ Q X (s, s) on the k own items and the own effects."""
-    left, right, sway, alpha, W, x, S = (
-        answers.left, answers.right, answers.sway, room.alpha, room.W, room.x, room.S
+    left, right, slope_columns, alpha, W, x, S = (
+        answers.left, answers.right, answers.slope_columns, room.alpha, room.W, room.x, room.S
     )  # fmt: skip
     k, n = answers.items.shape[0], left.shape[0]
-    s = k + sway.shape[1]
+    s = k + slope_columns.shape[1]
     if not shape.is_of_margins:
         return alpha, Q
     for i in range(s):
@@ -788,19 +827,19 @@ def _on_items(shape, answers, Q, room):
         for q in range(p + 1):
             W[a, q] += Q[p, q]
             W[b, q] -= Q[p, q]
-        for h in range(sway.shape[1]):
-            x[k + h] += sway[p, h] * alpha[p]
+        for h in range(slope_columns.shape[1]):
+            x[k + h] += slope_columns[p, h] * alpha[p]
             for q in range(p + 1):
-                W[k + h, q] += sway[p, h] * Q[p, q]
+                W[k + h, q] += slope_columns[p, h] * Q[p, q]
         Q[p, p] *= 2.0
     for q in range(n):
         a, b = left[q], right[q]
         for i in range(s):
             S[a, i] += W[i, q]
             S[b, i] -= W[i, q]
-        for h in range(sway.shape[1]):
+        for h in range(slope_columns.shape[1]):
             for i in range(s):
-                S[k + h, i] += W[i, q] * sway[q, h]
+                S[k + h, i] += W[i, q] * slope_columns[q, h]
     for i in range(s):
         for j in range(i + 1):
             S[i, j] += S[j, i]
@@ -815,7 +854,7 @@ def person_sums(u, columns, among_items, prior, Phi):
     """
     answers = answers_of(u, columns)
     items = answers.items
-    n, k, q = answers.left.shape[0], items.shape[0], answers.sway.shape[1]
+    n, k, q = answers.left.shape[0], items.shape[0], answers.slope_columns.shape[1]
     shape = shape_of(answers.task, k, q)
     state = room_of_state(shape.d, k, n, among_items, Phi)
     block = room_of_task(k, q, n, among_items)
@@ -945,6 +984,7 @@ class Slopes(NamedTuple):
     of_rows: Any
     engaged: Any
     evidences: Any  # log Z_u of each person, (n_users,)
+    tie_factor: Any  # by which each person's threshold is multiplied, (n_users,); found where it has a spread
 
 
 @kernel
@@ -963,11 +1003,36 @@ def engagement(log_z: float, clicks: float, held: float) -> tuple[float, float]:
     return 1.0 / (1.0 + w), log_z + math.log1p(w)
 
 
+@kernel
+def next_threshold(theta, slope, curvature, spread, tolerance, gradient, step, chord, last, rest):
+    """Chord step of a person's θ = log of the own threshold, and the tolerance of the sites after it.
+
+    ``slope``, ``curvature``: of the person's evidence in θ, with the cavities held; θ ~ N(0, ``spread``²). What the
+    sites add to the curvature would take a system of the size of a person's answers; chords see it for nothing.
+    ``gradient, step, chord, last, rest`` are what the call before returned; at first anything, 0, 0, 1 and
+    :data:`FIRST_REST`. Returns them with θ, and whether θ, unchanged then, and the sites have converged.
+    """
+    before = gradient
+    gradient = slope - theta / spread**2
+    if abs(step) > _TOO_SHORT:
+        chord = (before - gradient) / step
+    hessian = max(-curvature, 0.0) + spread**-2
+    if chord > 0.0:
+        hessian = min(max(chord, _LOWEST_CHORD * hessian), _HIGHEST_CHORD * hessian)
+    step = min(max(gradient / hessian, -_LARGEST_STEP), _LARGEST_STEP)
+    earlier, last = last, abs(step) if step == step else math.inf  # what is not a number has not converged
+    if last > _OF_THRESHOLD * tolerance:
+        # Chords leave an error of the order of the last two steps' product: where that is little, it was the last.
+        rest = tolerance if last * earlier < tolerance else max(min(rest, _REST * last), tolerance)
+        return theta + step, gradient, step, chord, last, rest, False
+    return theta, gradient, 0.0, chord, last, tolerance, not rest > tolerance
+
+
 @inner_kernel
 def _room(start, stop, columns, among_items, Phi):
     """Room for the largest of some people."""
     d = k = n = np.int64(1)
-    q = columns.sway.shape[1]
+    q = columns.slope_columns.shape[1]
     for u in range(start, stop):
         if not columns.is_heavy[u]:
             task = columns.task[columns.answer_ptr[u] : columns.answer_ptr[u + 1]]
@@ -980,34 +1045,49 @@ def _room(start, stop, columns, among_items, Phi):
 
 
 @kernel
-def em_pass(start, stop, columns, among_items, prior, Phi, delta, n_sweeps, tolerance, sums, slopes):
+def em_pass(start, stop, columns, among_items, prior, Phi, delta, spread, n_sweeps, tolerance, sums, slopes):
     """E step: at most ``n_sweeps`` EP sweeps of each of people ``start .. stop`` who is not heavy, and sums over them.
 
-    The sites are updated in place.
+    The sites are updated in place. With a ``spread`` σ > 0 of the logarithm of people's own thresholds each is at its
+    mode: the state lives through all its values, each with so many sweeps.
     """
     state, block, room, own_out = _room(start, stop, columns, among_items, Phi)
-    out, n_effects = sums.out, columns.sway.shape[1]
+    out, n_effects = sums.out, columns.slope_columns.shape[1]
     for u in range(start, stop):
         answers = answers_of(u, columns)
         if columns.is_heavy[u] or not answers.left.shape[0]:
             continue
-        shape = shape_of(answers.task, answers.items.shape[0], answers.sway.shape[1])
+        shape = shape_of(answers.task, answers.items.shape[0], answers.slope_columns.shape[1])
         factor = columns.tie_factor[u]
-        own_delta = delta * factor
-        begin(shape, answers, prior, Phi, state, block)
-        log_det = replay(shape, answers, state, block)
-        largest = 0.0
-        for _ in range(n_sweeps):
-            change, largest = sweep(shape, answers, own_delta, state, block)
-            log_det += change
-            if largest < tolerance:
-                break
-        out[3] = max(out[3], largest)
+        theta, gradient, step, chord, last = math.log(factor), 0.0, 0.0, 0.0, 0.0 if spread == 0.0 else 1.0
+        rest = tolerance if spread == 0.0 else max(FIRST_REST, tolerance)
         pull = slopes.of_rows
         if pull.shape[0]:
             pull = pull[columns.answer_ptr[u] : columns.answer_ptr[u + 1]]
-        evidence(shape, answers, own_delta, log_det, state, block, own_out, pull)
-        w, log_z = engagement(own_out[0], columns.clicks[u], columns.engaged[u])
+        begin(shape, answers, prior, Phi, state, block)
+        log_det = replay(shape, answers, state, block)
+        largest, own_delta, w, log_z = 0.0, delta * factor, 0.0, 0.0
+        for i in range(MOST_THRESHOLD_STEPS + 1):
+            own_delta = delta * factor
+            for _ in range(n_sweeps):
+                change, largest = sweep(shape, answers, own_delta, state, block)
+                log_det += change
+                if largest < rest:
+                    break
+            evidence(shape, answers, own_delta, log_det, state, block, own_out, pull)
+            w, log_z = engagement(own_out[0], columns.clicks[u], columns.engaged[u])
+            if spread == 0.0 or i == MOST_THRESHOLD_STEPS:
+                break
+            slope = w * own_delta * own_out[1]
+            theta, gradient, step, chord, last, rest, done = next_threshold(
+                theta, slope, w * own_delta * own_delta * own_out[2] + slope, spread, tolerance, gradient, step, chord,
+                last, rest,
+            )  # fmt: skip
+            if done:
+                break
+            factor = math.exp(theta)
+        out[3] = max(out[3], largest, last)
+        slopes.tie_factor[u] = factor
         slopes.engaged[u] = w
         slopes.evidences[u] = own_out[0]
         for i in range(1, 5):

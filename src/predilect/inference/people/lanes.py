@@ -17,12 +17,17 @@ from predilect.inference.likelihoods.probit import tilted_in_lanes
 from predilect.inference.people.ep import (
     AT_ONCE,
     answers_of,
+    cavity,
+    change_of_margin,
     covariance_on_basis,
     engagement,
+    gain_and_shift,
+    quadratic_of_site,
     refresh_site,
     room_of_state,
     scatter_basis,
     scatter_means,
+    site_at,
 )
 
 LANES = 32
@@ -31,14 +36,13 @@ _PITCH = LANES + 8  # so that numbers of one lane do not fall into a few sets of
 _SECOND_SWEEP = 0.25  # of a group, for which the others wait; fewer are worked on again, together with those of others
 _FURTHEST = 1e100  # of a product, before its logarithm is taken
 
-# Numbers of a group, LANES each. Loops over lanes index few arrays, as the compiler vectorises none over many.
-_V, _MEAN, _V_C, _M_C, _M, _DELTA, _ACTIVE, _LARGEST, _DET, _LOG_DET, _CARE, _D_LAM, _D_ETA, _SHIFT, _SHARE = (
-    LANES * i for i in range(15)
-)
-_GAIN, _ALONG, _X, _OWN = 15 * LANES, 19 * LANES, 23 * LANES, 27 * LANES  # the first three AT_ONCE, the last 5 times
+# Rows of a table of a group's numbers, one a lane. Loops over lanes index few arrays, as the compiler vectorises none
+# over many.
+_V, _MEAN, _V_C, _M_C, _M, _DELTA, _ACTIVE, _LARGEST, _DET, _LOG_DET, _CARE, _D_LAM, _D_ETA, _SHIFT, _SHARE = range(15)
+_GAIN, _ALONG, _X, _OWN = 15, 19, 23, 27  # the first three AT_ONCE, the last 5 times
 # and of each of its rows: what was answered if that is strict, otherwise 0; the margin before the answers is Z_BAR
-_Y, _WEIGHT, _OFFSET, _Z_BAR, _LAM, _ETA, _ALPHA = (LANES * i for i in range(7))
-_ROW, _A, _B = (LANES * i for i in range(3))  # row of the columns, -1 for none, and the states of left and right
+_Y, _WEIGHT, _OFFSET, _Z_BAR, _LAM, _ETA, _ALPHA = range(7)
+_ROW, _A, _B = range(3)  # row of the columns, -1 for none, and the states of left and right
 
 
 class Lanes(NamedTuple):
@@ -47,9 +51,9 @@ class Lanes(NamedTuple):
     C: Any  # (d (d + 1) / 2, PITCH): lower triangles, row by row
     mu: Any  # (d, LANES)
     late: Any  # (AT_ONCE, d, LANES): directions of updates that C has not had yet
-    codes: Any  # (n, 3 LANES)
-    rows: Any  # (n, 7 LANES)
-    of: Any  # (32 LANES,)
+    codes: Any  # (n, 3, LANES)
+    rows: Any  # (n, 7, LANES)
+    of: Any  # (32, LANES)
     moments: Any  # (5, LANES): as ``tilted_scalar`` gives them
     user: Any  # (LANES,)
     n: Any  # (LANES,): rows of each
@@ -63,7 +67,7 @@ def _room_of_lanes(d, n):
     whose = np.empty((2, LANES), dtype=np.int64)
     return Lanes(
         np.empty((d * (d + 1) // 2, _PITCH)), np.empty((d, LANES)), np.empty((AT_ONCE, d, LANES)),
-        np.empty((n, 3 * LANES), dtype=np.int64), np.empty((n, 7 * LANES)), np.empty(32 * LANES),
+        np.empty((n, 3, LANES), dtype=np.int64), np.empty((n, 7, LANES)), np.empty((32, LANES)),
         np.empty((5, LANES)), whose[0], whose[1],
         np.empty((2, n), dtype=np.uint64),  # without a sign, for which an index would be looked at
         np.empty((2, n)),
@@ -104,12 +108,12 @@ def _load(people, width, by_item, d, n_rows, columns, delta, prior, Phi, state, 
         lanes.user[lane] = u
         lanes.n[lane] = n
         care = columns.consistency[u]
-        of[_CARE + lane] = care
-        of[_DELTA + lane] = delta * columns.tie_factor[u]
-        of[_DET + lane] = 1.0
-        of[_LOG_DET + lane] = 0.0
-        of[_LARGEST + lane] = 0.0
-        of[_ACTIVE + lane] = 1.0
+        of[_CARE, lane] = care
+        of[_DELTA, lane] = delta * columns.tie_factor[u]
+        of[_DET, lane] = 1.0
+        of[_LOG_DET, lane] = 0.0
+        of[_LARGEST, lane] = 0.0
+        of[_ACTIVE, lane] = 1.0
         for i in range(k):
             item = item_idx[own_first + i]
             value = mean[item]
@@ -119,25 +123,25 @@ def _load(people, width, by_item, d, n_rows, columns, delta, prior, Phi, state, 
         for p in range(n):
             a = left[first + p]
             b = right[first + p]
-            codes[p, _ROW + lane] = first + p
-            codes[p, _A + lane] = a
-            codes[p, _B + lane] = b
-            rows[p, _Y + lane] = _sign(outcome, first + p)
-            rows[p, _WEIGHT + lane] = weight[first + p]
-            rows[p, _OFFSET + lane] = care * offset[first + p]
-            rows[p, _Z_BAR + lane] = own[a] - own[b]
-            rows[p, _LAM + lane] = lam[first + p]
-            rows[p, _ETA + lane] = eta[first + p]
+            codes[p, _ROW, lane] = first + p
+            codes[p, _A, lane] = a
+            codes[p, _B, lane] = b
+            rows[p, _Y, lane] = _sign(outcome, first + p)
+            rows[p, _WEIGHT, lane] = weight[first + p]
+            rows[p, _OFFSET, lane] = care * offset[first + p]
+            rows[p, _Z_BAR, lane] = own[a] - own[b]
+            rows[p, _LAM, lane] = lam[first + p]
+            rows[p, _ETA, lane] = eta[first + p]
         for p in range(n, n_rows):
             for i in range(3):
-                codes[p, i * LANES + lane] = 0
+                codes[p, i, lane] = 0
             for i in range(7):
-                rows[p, i * LANES + lane] = 0.0
-            codes[p, _ROW + lane] = -1
-            rows[p, _WEIGHT + lane] = 1.0
+                rows[p, i, lane] = 0.0
+            codes[p, _ROW, lane] = -1
+            rows[p, _WEIGHT, lane] = 1.0
         states = k if by_item else n
         for i in range(states):
-            mu[i, lane] = own[i] if by_item else rows[i, _Z_BAR + lane]
+            mu[i, lane] = own[i] if by_item else rows[i, _Z_BAR, lane]
         for i in range(states, d):
             mu[i, lane] = 0.0
         scale = care * care
@@ -186,7 +190,7 @@ def _difference(C, p, d, width, codes, c):
     for i in range(d):
         first = i * (i + 1) // 2
         for lane in range(width):
-            a, b = codes[p, _A + lane], codes[p, _B + lane]
+            a, b = codes[p, _A, lane], codes[p, _B, lane]
             s = first + a if a <= i else a * (a + 1) // 2 + i
             t = first + b if b <= i else b * (b + 1) // 2 + i
             c[i, lane] = C[np.uint64(s), lane] - C[np.uint64(t), lane]
@@ -197,10 +201,10 @@ def _along(by_item, p, width, codes, c, of, at):
     """What the direction c has of row p's margin, into ``of``."""
     if not by_item:
         for lane in range(width):
-            of[at + lane] = c[p, lane]
+            of[at, lane] = c[p, lane]
     else:
         for lane in range(width):
-            of[at + lane] = c[codes[p, _A + lane], lane] - c[codes[p, _B + lane], lane]
+            of[at, lane] = c[codes[p, _A, lane], lane] - c[codes[p, _B, lane], lane]
 
 
 @inner_kernel
@@ -208,13 +212,13 @@ def _catch_up(late, n_late, d, width, of):
     """What late updates take from the direction of the next, and from its variance."""
     c = late[n_late]
     for h in range(n_late):
-        gain, along = _GAIN + h * LANES, _ALONG + h * LANES
+        gain, along = _GAIN + h, _ALONG + h
         for lane in range(width):
-            of[_X + lane] = of[gain + lane] * of[along + lane]
-            of[_V + lane] -= of[_X + lane] * of[along + lane]
+            of[_X, lane] = of[gain, lane] * of[along, lane]
+            of[_V, lane] -= of[_X, lane] * of[along, lane]
         for i in range(d):
             for lane in range(width):
-                c[i, lane] -= of[_X + lane] * late[h, i, lane]
+                c[i, lane] -= of[_X, lane] * late[h, i, lane]
 
 
 @inner_kernel
@@ -228,7 +232,7 @@ def _margin(by_item, p, n_late, d, width, C, mu, late, codes, of):
     _along(by_item, p, width, codes, c, of, _V)
     _along(by_item, p, width, codes, mu, of, _MEAN)
     for h in range(n_late):
-        _along(by_item, p, width, codes, late[h], of, _ALONG + h * LANES)
+        _along(by_item, p, width, codes, late[h], of, _ALONG + h)
     _catch_up(late, n_late, d, width, of)
 
 
@@ -236,19 +240,17 @@ def _margin(by_item, p, n_late, d, width, C, mu, late, codes, of):
 def _cavity(p, width, rows, of):
     """Variance and mean of the margin of row p without one copy of its site, and the mean with what else moves it."""
     for lane in range(width):
-        lam, eta, v = rows[p, _LAM + lane], rows[p, _ETA + lane], of[_V + lane]
-        share = 1.0 - lam * v
-        of[_V_C + lane] = v / share
-        of[_M_C + lane] = (of[_MEAN + lane] - v * eta) / share
-        of[_M + lane] = of[_M_C + lane] + rows[p, _OFFSET + lane]
+        m_c, v_c = cavity(of[_MEAN, lane], of[_V, lane], rows[p, _LAM, lane], rows[p, _ETA, lane])
+        of[_M_C, lane], of[_V_C, lane] = m_c, v_c
+        of[_M, lane] = of[_M_C, lane] + rows[p, _OFFSET, lane]
 
 
 @inner_kernel
 def _moments(p, width, outcome, codes, rows, of, moments):
     _cavity(p, width, rows, of)
     tilted_in_lanes(
-        outcome, codes[p, _ROW : _ROW + LANES], rows[p, _Y : _Y + LANES], of[_M : _M + LANES], of[_V_C : _V_C + LANES],
-        of[_DELTA : _DELTA + LANES], width, moments,
+        outcome, codes[p, _ROW], rows[p, _Y], of[_M], of[_V_C],
+        of[_DELTA], width, moments,
     )  # fmt: skip
 
 
@@ -258,48 +260,46 @@ def _refresh(p, width, outcome, codes, rows, of, moments):
     _moments(p, width, outcome, codes, rows, of, moments)
     n_copies = 0
     for lane in range(width):
-        slope, curvature = moments[1, lane], moments[2, lane]
-        denominator = 1.0 - curvature * of[_V_C + lane]
-        of[_D_LAM + lane] = curvature / denominator - rows[p, _LAM + lane]
-        of[_D_ETA + lane] = (slope + curvature * of[_M_C + lane]) / denominator - rows[p, _ETA + lane]
-        n_copies += rows[p, _WEIGHT + lane] != 1.0
+        lam, eta = site_at(moments[1, lane], moments[2, lane], of[_M_C, lane], of[_V_C, lane])
+        of[_D_LAM, lane] = lam - rows[p, _LAM, lane]
+        of[_D_ETA, lane] = eta - rows[p, _ETA, lane]
+        n_copies += rows[p, _WEIGHT, lane] != 1.0
     if n_copies:
         for lane in range(width):
-            w, lam, eta, v = rows[p, _WEIGHT + lane], rows[p, _LAM + lane], rows[p, _ETA + lane], of[_V + lane]
+            w, lam, eta, v = rows[p, _WEIGHT, lane], rows[p, _LAM, lane], rows[p, _ETA, lane], of[_V, lane]
             if w != 1.0:
                 new_lam, new_eta = refresh_site(
-                    outcome[codes[p, _ROW + lane]], w, of[_MEAN + lane], v, 1.0 - w * lam * v, lam, eta,
-                    of[_DELTA + lane], rows[p, _OFFSET + lane], 0.0,
+                    outcome[codes[p, _ROW, lane]], w, of[_MEAN, lane], v, 1.0 - w * lam * v, lam, eta,
+                    of[_DELTA, lane], rows[p, _OFFSET, lane], 0.0,
                 )  # fmt: skip
-                of[_D_LAM + lane] = new_lam - lam
-                of[_D_ETA + lane] = new_eta - eta
+                of[_D_LAM, lane] = new_lam - lam
+                of[_D_ETA, lane] = new_eta - eta
     for lane in range(width):
-        v, mean = of[_V + lane], of[_MEAN + lane]
-        d_lam = of[_ACTIVE + lane] * of[_D_LAM + lane]
-        d_eta = of[_ACTIVE + lane] * of[_D_ETA + lane]
-        rows[p, _LAM + lane] += d_lam
-        rows[p, _ETA + lane] += d_eta
-        d_lam *= rows[p, _WEIGHT + lane]
-        d_eta *= rows[p, _WEIGHT + lane]
-        change = (abs(d_lam) * (1.0 + abs(mean)) + abs(d_eta - d_lam * mean)) * v / (1.0 + math.sqrt(v))
-        change = change if change == change else math.inf  # what is not a number has not converged
-        of[_LARGEST + lane] = change if change > of[_LARGEST + lane] else of[_LARGEST + lane]
-        of[_D_LAM + lane] = d_lam
-        of[_D_ETA + lane] = d_eta
+        v, mean = of[_V, lane], of[_MEAN, lane]
+        d_lam = of[_ACTIVE, lane] * of[_D_LAM, lane]
+        d_eta = of[_ACTIVE, lane] * of[_D_ETA, lane]
+        rows[p, _LAM, lane] += d_lam
+        rows[p, _ETA, lane] += d_eta
+        d_lam *= rows[p, _WEIGHT, lane]
+        d_eta *= rows[p, _WEIGHT, lane]
+        change = change_of_margin(d_lam, d_eta, mean, v)
+        of[_LARGEST, lane] = change if change > of[_LARGEST, lane] else of[_LARGEST, lane]
+        of[_D_LAM, lane] = d_lam
+        of[_D_ETA, lane] = d_eta
 
 
 @inner_kernel
 def _update(n_late, d, width, mu, late, of):
     """Take a change of sites into the means at once, and note it for the covariances."""
-    gain = _GAIN + n_late * LANES
+    gain = _GAIN + n_late
     for lane in range(width):
-        factor = 1.0 + of[_D_LAM + lane] * of[_V + lane]
-        of[gain + lane] = of[_D_LAM + lane] / factor
-        of[_SHIFT + lane] = (of[_D_ETA + lane] - of[_D_LAM + lane] * of[_MEAN + lane]) / factor
-        of[_DET + lane] *= factor if factor > 0.0 else math.nan  # two that are negative would make a positive one
+        factor, of[gain, lane], of[_SHIFT, lane] = gain_and_shift(
+            of[_D_LAM, lane], of[_D_ETA, lane], of[_MEAN, lane], of[_V, lane]
+        )
+        of[_DET, lane] *= factor if factor > 0.0 else math.nan  # two that are negative would make a positive one
     for i in range(d):
         for lane in range(width):
-            mu[i, lane] += of[_SHIFT + lane] * late[n_late, i, lane]
+            mu[i, lane] += of[_SHIFT, lane] * late[n_late, i, lane]
 
 
 @inner_kernel
@@ -307,7 +307,7 @@ def _take_in(n_late, d, width, C, late, of):
     """Take the late updates from the covariances."""
     for h in range(n_late, AT_ONCE):
         for lane in range(width):
-            of[_GAIN + h * LANES + lane] = 0.0
+            of[_GAIN + h, lane] = 0.0
         for i in range(d):
             for lane in range(width):
                 late[h, i, lane] = 0.0
@@ -315,18 +315,18 @@ def _take_in(n_late, d, width, C, late, of):
     for i in range(d):
         for h in range(AT_ONCE):
             for lane in range(width):
-                of[_X + h * LANES + lane] = of[_GAIN + h * LANES + lane] * late[h, i, lane]
+                of[_X + h, lane] = of[_GAIN + h, lane] * late[h, i, lane]
         for j in range(i + 1):
             for lane in range(width):
                 C[t, lane] -= (
-                    of[_X + lane] * late[0, j, lane] + of[_X + LANES + lane] * late[1, j, lane]
-                    + of[_X + 2 * LANES + lane] * late[2, j, lane] + of[_X + 3 * LANES + lane] * late[3, j, lane]
+                    of[_X, lane] * late[0, j, lane] + of[_X + 1, lane] * late[1, j, lane]
+                    + of[_X + 2, lane] * late[2, j, lane] + of[_X + 3, lane] * late[3, j, lane]
                 )  # fmt: skip
             t += 1
     for lane in range(width):
-        if not 1.0 / _FURTHEST < of[_DET + lane] < _FURTHEST:
-            of[_LOG_DET + lane] += math.log(of[_DET + lane])
-            of[_DET + lane] = 1.0
+        if not 1.0 / _FURTHEST < of[_DET, lane] < _FURTHEST:
+            of[_LOG_DET, lane] += math.log(of[_DET, lane])
+            of[_DET, lane] = 1.0
 
 
 @inner_kernel
@@ -342,8 +342,8 @@ def _through(refresh, by_item, d, n_rows, width, outcome, lanes):
             _refresh(p, width, outcome, codes, rows, of, moments)
         else:
             for lane in range(width):
-                of[_D_LAM + lane] = rows[p, _WEIGHT + lane] * rows[p, _LAM + lane]
-                of[_D_ETA + lane] = rows[p, _WEIGHT + lane] * rows[p, _ETA + lane]
+                of[_D_LAM, lane] = rows[p, _WEIGHT, lane] * rows[p, _LAM, lane]
+                of[_D_ETA, lane] = rows[p, _WEIGHT, lane] * rows[p, _ETA, lane]
         _update(n_late, d, width, mu, late, of)
         n_late += 1
         if n_late == AT_ONCE or p == n_rows - 1:
@@ -356,51 +356,51 @@ def _evidence(by_item, n_rows, width, outcome, lanes):
     """Parts of each person's log Z, and α of the rows: as ``_person_evidence`` of one person."""
     C, mu, codes, rows, of, moments = lanes.C, lanes.mu, lanes.codes, lanes.rows, lanes.of, lanes.moments
     for lane in range(width):
-        of[_OWN + lane] = -0.5 * (of[_LOG_DET + lane] + math.log(of[_DET + lane]))
-        of[_DET + lane] = 1.0
-    for lane in range(_OWN + LANES, _OWN + 5 * LANES):
-        of[lane] = 0.0
+        of[_OWN, lane] = -0.5 * (of[_LOG_DET, lane] + math.log(of[_DET, lane]))
+        of[_DET, lane] = 1.0
+    for i in range(1, 5):
+        for lane in range(width):
+            of[_OWN + i, lane] = 0.0
     for p in range(n_rows):
         _along(by_item, p, width, codes, mu, of, _MEAN)
         if not by_item:
             t = p * (p + 1) // 2 + p
             for lane in range(width):
-                of[_V + lane] = C[t, lane]
+                of[_V, lane] = C[t, lane]
         else:
             for lane in range(width):
-                a, b = codes[p, _A + lane], codes[p, _B + lane]
+                a, b = codes[p, _A, lane], codes[p, _B, lane]
                 i, j = max(a, b), min(a, b)
                 first = i * (i + 1) // 2
-                of[_V + lane] = C[first + i, lane] + C[j * (j + 1) // 2 + j, lane] - 2.0 * C[first + j, lane]
+                of[_V, lane] = C[first + i, lane] + C[j * (j + 1) // 2 + j, lane] - 2.0 * C[first + j, lane]
         _moments(p, width, outcome, codes, rows, of, moments)
         _evidence_of_row(p, width, rows, of, moments)
         if p % AT_ONCE == AT_ONCE - 1 or p == n_rows - 1:
             for lane in range(width):
-                of[_OWN + lane] += 0.5 * math.log(of[_DET + lane])
-                of[_DET + lane] = 1.0
+                of[_OWN, lane] += 0.5 * math.log(of[_DET, lane])
+                of[_DET, lane] = 1.0
 
 
 @inner_kernel
 def _evidence_of_row(p, width, rows, of, moments):
     for lane in range(width):
-        w, lam, eta, z_bar = rows[p, _WEIGHT + lane], rows[p, _LAM + lane], rows[p, _ETA + lane], rows[p, _Z_BAR + lane]
-        v, mean, v_c, m_c = of[_V + lane], of[_MEAN + lane], of[_V_C + lane], of[_M_C + lane]
-        factor = 1.0 + lam * v_c
-        of[_DET + lane] *= factor if w == 1.0 else 1.0
-        message = 0.5 * (lam * m_c * m_c - 2.0 * m_c * eta - v_c * eta * eta) / factor
+        w, lam, eta, z_bar = rows[p, _WEIGHT, lane], rows[p, _LAM, lane], rows[p, _ETA, lane], rows[p, _Z_BAR, lane]
+        v, mean, v_c, m_c = of[_V, lane], of[_MEAN, lane], of[_V_C, lane], of[_M_C, lane]
+        of[_DET, lane] *= 1.0 + lam * v_c if w == 1.0 else 1.0
+        message = quadratic_of_site(lam, eta, m_c, v_c)
         of_prior = eta * z_bar - 0.5 * lam * z_bar * z_bar + 0.5 * (eta - lam * z_bar) * (mean - z_bar)
         alpha = w * (eta - lam * mean)
-        slope = w * (eta * mean - lam * (mean * mean + v)) + rows[p, _OFFSET + lane] * alpha
-        rows[p, _ALPHA + lane] = alpha
-        of[_OWN + lane] += w * (moments[0, lane] + message + of_prior)
-        of[_OWN + LANES + lane] += w * moments[3, lane]
-        of[_OWN + 2 * LANES + lane] += w * moments[4, lane]
-        of[_OWN + 3 * LANES + lane] += slope
-        of[_OWN + 4 * LANES + lane] += slope * slope / w
+        slope = w * (eta * mean - lam * (mean * mean + v)) + rows[p, _OFFSET, lane] * alpha
+        rows[p, _ALPHA, lane] = alpha
+        of[_OWN, lane] += w * (moments[0, lane] + message + of_prior)
+        of[_OWN + 1, lane] += w * moments[3, lane]
+        of[_OWN + 2, lane] += w * moments[4, lane]
+        of[_OWN + 3, lane] += slope
+        of[_OWN + 4, lane] += slope * slope / w
     for lane in range(width):
-        w = rows[p, _WEIGHT + lane]
+        w = rows[p, _WEIGHT, lane]
         if w != 1.0:
-            of[_OWN + lane] += 0.5 * w * math.log(1.0 + rows[p, _LAM + lane] * of[_V_C + lane])
+            of[_OWN, lane] += 0.5 * w * math.log(1.0 + rows[p, _LAM, lane] * of[_V_C, lane])
 
 
 @inner_kernel
@@ -410,14 +410,14 @@ def _add_rows(size, columns, lanes, S, sums):
     answer_ptr, item_ptr, item_idx, traits = columns.answer_ptr, columns.item_ptr, columns.item_idx, columns.traits
     left, right, r, r_traits = columns.left, columns.right, sums.r, sums.r_traits
     for lane in range(size):
-        w, care = of[_SHARE + lane], of[_CARE + lane]
+        w, care = of[_SHARE, lane], of[_CARE, lane]
         u, n = lanes.user[lane], lanes.n[lane]
         if w == 0.0:
             continue
         _items_of_rows(answer_ptr[u], n, item_ptr[u], item_idx, left, right, items)
         for p in range(n):
-            own[0, p] = care * rows[p, _WEIGHT + lane] * rows[p, _LAM + lane]
-            own[1, p] = care * rows[p, _ALPHA + lane]
+            own[0, p] = care * rows[p, _WEIGHT, lane] * rows[p, _LAM, lane]
+            own[1, p] = care * rows[p, _ALPHA, lane]
         t = 0
         for p in range(n):
             a, b = items[0, p], items[1, p]
@@ -461,14 +461,14 @@ def _add_on_basis(size, first, columns, lanes, R, Q, sums):
     """Add the people's sums over rows to those on a basis."""
     C, rows, of, own = lanes.C, lanes.rows, lanes.of, lanes.own
     for lane in range(size):
-        w, care = of[_SHARE + lane], of[_CARE + lane]
+        w, care = of[_SHARE, lane], of[_CARE, lane]
         u, n = lanes.user[lane], lanes.n[lane]
         if w == 0.0:
             continue
         answers = answers_of(u, columns)
         for p in range(n):
-            own[0, p] = care * rows[p, _WEIGHT + lane] * rows[p, _LAM + lane]
-            own[1, p] = care * rows[p, _ALPHA + lane]
+            own[0, p] = care * rows[p, _WEIGHT, lane] * rows[p, _LAM, lane]
+            own[1, p] = care * rows[p, _ALPHA, lane]
         t = 0
         for p in range(n):
             for q in range(p + 1):
@@ -488,8 +488,8 @@ def _squares(d, n_rows, width, C, codes, rows, P, W):
             P[t, lane] = 0.0
     for p in range(n_rows):
         for lane in range(width):
-            a, b = codes[p, _A + lane], codes[p, _B + lane]
-            total = rows[p, _WEIGHT + lane] * rows[p, _LAM + lane]
+            a, b = codes[p, _A, lane], codes[p, _B, lane]
+            total = rows[p, _WEIGHT, lane] * rows[p, _LAM, lane]
             i, j = max(a, b), min(a, b)
             first = i * (i + 1) // 2
             P[first + i, lane] += total
@@ -522,7 +522,7 @@ def _add_items(size, columns, lanes, P, x, sums):
     codes, rows, of, traits, item_idx = lanes.codes, lanes.rows, lanes.of, columns.traits, columns.item_idx
     item_ptr, H, D, r, r_traits = columns.item_ptr, sums.H, sums.D, sums.r, sums.r_traits
     for lane in range(size):
-        w, care = of[_SHARE + lane], of[_CARE + lane]
+        w, care = of[_SHARE, lane], of[_CARE, lane]
         u = lanes.user[lane]
         if w == 0.0:
             continue
@@ -530,8 +530,8 @@ def _add_items(size, columns, lanes, P, x, sums):
         for i in range(k):
             x[i] = 0.0
         for p in range(lanes.n[lane]):
-            x[codes[p, _A + lane]] += care * rows[p, _ALPHA + lane]
-            x[codes[p, _B + lane]] -= care * rows[p, _ALPHA + lane]
+            x[codes[p, _A, lane]] += care * rows[p, _ALPHA, lane]
+            x[codes[p, _B, lane]] -= care * rows[p, _ALPHA, lane]
         t = 0
         for i in range(k):
             a = item_idx[item_ptr[u] + i]
@@ -556,27 +556,27 @@ def _tell(size, columns, lanes, sums, slopes):
         u = lanes.user[lane]
         first = answer_ptr[u]
         for p in range(lanes.n[lane]):
-            lam[first + p] = rows[p, _LAM + lane]
-            eta[first + p] = rows[p, _ETA + lane]
-        if of[_SHARE + lane] == 0.0:
+            lam[first + p] = rows[p, _LAM, lane]
+            eta[first + p] = rows[p, _ETA, lane]
+        if of[_SHARE, lane] == 0.0:
             continue
-        w, evidence = engagement(of[_OWN + lane], columns.clicks[u], columns.engaged[u])
-        of[_SHARE + lane] = w
+        w, evidence = engagement(of[_OWN, lane], columns.clicks[u], columns.engaged[u])
+        of[_SHARE, lane] = w
         slopes.engaged[u] = w
-        slopes.evidences[u] = of[_OWN + lane]
-        slope, curvature = w * of[_OWN + LANES + lane], w * of[_OWN + 2 * LANES + lane]
-        factor, delta = columns.tie_factor[u], of[_DELTA + lane]
+        slopes.evidences[u] = of[_OWN, lane]
+        slope, curvature = w * of[_OWN + 1, lane], w * of[_OWN + 2, lane]
+        factor, delta = columns.tie_factor[u], of[_DELTA, lane]
         out[0] += evidence
         out[1] += factor * slope
         out[2] += factor * factor * curvature
-        out[3] = max(out[3], of[_LARGEST + lane])
+        out[3] = max(out[3], of[_LARGEST, lane])
         of_people[u, 0] = delta * slope
         of_people[u, 1] = delta * delta * curvature + of_people[u, 0]
-        of_people[u, 2] = w * of[_OWN + 3 * LANES + lane]
-        of_people[u, 3] = w * of[_OWN + 4 * LANES + lane]
+        of_people[u, 2] = w * of[_OWN + 3, lane]
+        of_people[u, 3] = w * of[_OWN + 4, lane]
         if of_rows.shape[0]:
             for p in range(lanes.n[lane]):
-                of_rows[first + p] = w * of[_CARE + lane] * rows[p, _ALPHA + lane]
+                of_rows[first + p] = w * of[_CARE, lane] * rows[p, _ALPHA, lane]
 
 
 @inner_kernel
@@ -643,23 +643,23 @@ def em_lanes(first, queue, kinds, by_item, columns, prior, Phi, delta, n_sweeps,
             _load(people[start:stop], width, of_items, d, n_rows, columns, delta, prior, Phi, state, R, lanes)
             start = stop
             for lane in range(size):
-                of[_SHARE + lane] = 1.0
+                of[_SHARE, lane] = 1.0
             for sweep in range(again - 1, n_sweeps):  # the first takes in the stored sites
                 for lane in range(width):
-                    of[_LARGEST + lane] = 0.0 if of[_ACTIVE + lane] > 0.0 else of[_LARGEST + lane]
+                    of[_LARGEST, lane] = 0.0 if of[_ACTIVE, lane] > 0.0 else of[_LARGEST, lane]
                 _through(sweep >= again, of_items, d, n_rows, width, columns.outcome, lanes)
                 if sweep < again:
                     continue
                 n_active = 0
                 for lane in range(width):
-                    of[_ACTIVE + lane] = 0.0 if lane >= size or of[_LARGEST + lane] < tolerance else 1.0
-                    n_active += of[_ACTIVE + lane] > 0.0
+                    of[_ACTIVE, lane] = 0.0 if lane >= size or of[_LARGEST, lane] < tolerance else 1.0
+                    n_active += of[_ACTIVE, lane] > 0.0
                 if n_active == 0:
                     break
                 if not again and sweep == 0 and n_sweeps > 1 and n_active < _SECOND_SWEEP * size:
                     for lane in range(size):
-                        if of[_ACTIVE + lane] > 0.0:
-                            of[_SHARE + lane] = 0.0
+                        if of[_ACTIVE, lane] > 0.0:
+                            of[_SHARE, lane] = 0.0
                             later[n_later] = lanes.user[lane]
                             n_later += 1
                     break

@@ -1,4 +1,4 @@
-"""Population distribution: the prior of a user's utilities."""
+"""Answers by person, as the compiled loops take them."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class People:
     offset: FloatArray = field(default_factory=lambda: np.zeros(0))
     # Covariates times the spreads of their effects over people, (n_rows, n_effects): a user's own effects, in these
     # units, are N(0, I); no columns where all people have the same
-    sway: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))
+    slope_columns: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))
     likelihood: type[PairLikelihood] = Probit  # of one answer
     # Where there are grades, or items tie more or less than others; with the ends of the intervals of answers, (n_rows,
     # 2), in units of the scale of these thresholds
@@ -122,8 +122,8 @@ class People:
             object.__setattr__(self, "variant", np.zeros(self.n_rows, dtype=np.int64))
         if not len(self.offset):
             object.__setattr__(self, "offset", np.zeros(self.n_rows))
-        if not self.sway.shape[1]:
-            object.__setattr__(self, "sway", np.zeros((self.n_rows, 0)))
+        if not self.slope_columns.shape[1]:
+            object.__setattr__(self, "slope_columns", np.zeros((self.n_rows, 0)))
         has_tasks = _have_tasks(self.answer_ptr, self.task)
         is_heavy = _are_heavy(self.answer_ptr, self.item_ptr, self.weight, has_tasks, self.largest_state)
         object.__setattr__(self, "is_heavy", is_heavy)
@@ -146,17 +146,18 @@ class People:
         """Answers as the compiled loops take them, with their sites."""
         return Columns(
             self.answer_ptr, self.item_ptr, self.item_idx, self.left, self.right, self.answers, self.task, self.weight,
-            self.offset, self.sway, self.traits, self.tie_factor, self.consistency, self.clicks, self.engaged,
+            self.offset, self.slope_columns, self.traits, self.tie_factor, self.consistency, self.clicks, self.engaged,
             self.is_heavy, sites.precision, sites.linear,
         )  # fmt: skip
 
-    def lanes(self, has_basis: bool) -> tuple[IntArray, BoolArray]:
+    def lanes(self, has_basis: bool, finds_thresholds: bool = False) -> tuple[IntArray, BoolArray]:
         """Kind of each user in lanes, and who is worked on alone, (n_users,) each.
 
-        Lanes have no place for own effects of covariates, nor on a basis for states of the items.
+        Lanes have no place for own effects of covariates, nor for thresholds that are found with the sites, nor on a
+        basis for states of the items.
         """
         kind = self.kind
-        if self.sway.shape[1]:
+        if self.slope_columns.shape[1] or finds_thresholds:
             kind = np.zeros_like(kind)
         elif has_basis:
             kind = np.where(self.by_item, 0, kind)
@@ -216,19 +217,21 @@ class People:
         rows = slice(self.answer_ptr[user], self.answer_ptr[user + 1])
         a = float(self.consistency[user])
         mean = a * law.person_mean(items, self.traits[user])
-        noise, sway = self.noise(user), self.sway[rows]
+        noise, slope_columns = self.noise(user), self.slope_columns[rows]
         if noise is not None:
             noise = a * a * noise
         in_pair_space = noise is not None or rows.stop - rows.start <= len(items)
-        has_effects = bool(sway.shape[1]) and not in_pair_space
+        has_effects = bool(slope_columns.shape[1]) and not in_pair_space
         if noise is None and (has_effects or has_many_copies(self.weight[rows], self.largest_state)):
             prior = a * a * law.covariance(items)
-            return items, CountedPerson(self.left[rows], self.right[rows], prior, mean, sway, a * a)
+            return items, CountedPerson(self.left[rows], self.right[rows], prior, mean, slope_columns, a * a)
         left, right = self.left[rows], self.right[rows]
         if in_pair_space and not law.has_basis:
-            return items, DensePerson(left, right, law.Sigma, mean, items, a, noise, sway, a * a)
+            return items, DensePerson(left, right, law.Sigma, mean, items, a, noise, slope_columns, a * a)
         prior = a * a * law.covariance(items) if in_pair_space else a * law.root(items)
-        return items, DensePerson(left, right, prior, mean, noise=noise, sway=sway, effect_variance=a * a)
+        return items, DensePerson(
+            left, right, prior, mean, noise=noise, slope_columns=slope_columns, effect_variance=a * a
+        )
 
     def noise(self, user: int) -> FloatArray | None:
         """Covariance of the noise that rows of a user's tasks share, in units of utilities, (n, n); None without."""
@@ -324,7 +327,7 @@ def with_own(
     if len(gamma):
         own["offset"] = (people.patterns @ gamma)[people.variant]
     if spread:
-        own["sway"] = (people.patterns * np.array(spread))[people.variant]
+        own["slope_columns"] = (people.patterns * np.array(spread))[people.variant]
     if len(log_tie_factor):
         own["tie_factor"] = np.exp(log_tie_factor)
     if len(log_consistency):
@@ -492,6 +495,8 @@ def _kinds(n: IntArray, k: IntArray, apart: BoolArray, shard: IntArray) -> tuple
     little. Kinds with a state of the margins are the lower ones.
     """
     by_item = n > _ROWS_PER_ITEM * k
+    if len(n) <= _COST_IN_LANES * AT_A_TIME:  # which so few cannot save
+        return np.zeros(len(n), dtype=np.int64), by_item
     size = np.where(by_item, k, n)
     of_size, of_rows = (np.floor(np.log(np.maximum(x, 1)) / math.log(_ALIKE)).astype(np.int64) for x in (size, n))
     kind = 1 + np.where(by_item, (of_size + 1) * _CLASSES + of_rows, of_size)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -13,7 +13,7 @@ from predilect._base.types import FloatArray, IntArray
 from predilect.inference.gaussian.dense import factorise, sandwiched, solve_lower, symmetrise, widened
 from predilect.inference.people.expectation import expectation
 from predilect.inference.people.law import Law
-from predilect.inference.people.person import Person, side_by_side
+from predilect.inference.people.person import Person
 
 _MANY = 200  # items or functions, from which a change about few of them is worth a way of its own
 
@@ -56,18 +56,11 @@ class Consensus(NamedTuple):
 
 
 def told_by(posterior: Any, persons: Iterable[tuple[int, Person]]) -> Since:
-    """What some people's answers say of the consensus, at their sites; each with the code of which they are."""
-    by_law: dict[int, tuple[Law, list[Person]]] = {}
-    for user, person in persons:
-        if len(person.outcome):
-            law = posterior.law_of(user)
-            by_law.setdefault(id(law), (law, []))[1].append(person)
+    """What some people's answers say of the consensus, at their sites; each with the person's code."""
+    held = {user: person for user, person in persons if len(person.rows.key)}
     total = Since.nothing(len(posterior.m))
-    for law, several in by_law.values():
-        people, sites = side_by_side(
-            several, posterior.n_items, largest_state=posterior.people.largest_state, n_basis=posterior.n_basis
-        )
-        people = replace(people, likelihood=posterior.people.likelihood)
+    for law, users in posterior.by_law(list(held)):
+        people, sites = posterior.side_by_side([held[user] for user in users])
         found = expectation(people, sites, law, 1.0, n_sweeps=0)  # the threshold is of the evidence alone
         total = total.plus(Since(found.H, found.r, float(people.weight.sum())))
     return total

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Annotated
@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from predilect._base.stored import PART, flags, numbers
 from predilect._base.types import BoolArray, FloatArray, IntArray
+from predilect.data.keyed_rows import sides_of
 from predilect.errors import DataError
 from predilect.inference.gaussian.covariates import CovariateEffects
 from predilect.inference.gaussian.dense import covariances, factorise, symmetrise
@@ -25,7 +26,7 @@ from predilect.inference.people.expectation import expectation
 from predilect.inference.people.law import Basis, Effects, Law
 from predilect.inference.people.layout import People
 from predilect.inference.people.moved import Consensus, Since, Summed, changed_since, moved, summed, told_by
-from predilect.inference.people.person import Overlay, Person, joined, part_of, person_of, side_by_side
+from predilect.inference.people.person import Overlay, Person, joined, person_of, side_by_side
 from predilect.inference.people.queries import (
     NEWCOMER,
     apart_from_crowd,
@@ -36,10 +37,7 @@ from predilect.inference.people.queries import (
     person_in,
 )
 
-_LOOK_UP_ONE_BY_ONE = 1000
 _ENOUGH_PEOPLE = 200  # of whom what an answer tells of the consensus is known well
-_N_PARTS = 64
-_LIKE_THE_CROWD, _KNOWN = np.ones(1), np.zeros(1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,8 +147,9 @@ class PopulationPosterior(Posterior):
         return person_of(self.people, self.sites, user)
 
     def answered_rows(self, user: int) -> tuple[IntArray, IntArray, IntArray]:
-        person = self.answers_of(user)
-        return person.items[person.left], person.items[person.right], person.task
+        rows = self.answers_of(user).rows
+        left, right, _, _ = sides_of(rows.key)
+        return left, right, rows.task
 
     def with_people(
         self, people: Mapping[int, Person], n_new: int, covariates: CovariateEffects | None = None
@@ -205,17 +204,20 @@ class PopulationPosterior(Posterior):
         rest = [user for user in active.tolist() if user not in self.overlay]
         users = (later + rest[:: max(1, -(-len(rest) // _ENOUGH_PEOPLE))])[:_ENOUGH_PEOPLE]
         persons = [(user, self.answers_of(user)) for user in users]
-        n_answers = sum(float(person.weight.sum()) for _, person in persons)
+        n_answers = sum(float(person.rows.weight.sum()) for _, person in persons)
         return told_by(self, persons).H / n_answers, limit
 
     def consolidated(self, order: IntArray | None = None) -> PopulationPosterior:
-        """The same in one layout, with users in the order of their new codes, by default the same; O(n_rows)."""
+        """The same in one layout; O(n_rows). ``order``: users by their new codes, by default the same.
+
+        Whoever is not in the order is left out, and must have no answers.
+        """
         changed = np.arange(self.n_users)
         position = {user: self.people.n_users + place for place, user in enumerate(self.overlay)}
         changed[list(position)] = list(position.values())
         people, sites = joined(
-            self.people, self.sites, self._beside(list(position)), changed if order is None else changed[order],
-            n_basis=self.n_basis,
+            self.people, self.sites, self._beside(list(position)) if position else None,
+            changed if order is None else changed[order], n_basis=self.n_basis,
         )  # fmt: skip
         newcomers = self.newcomers
         if self.overlay.n_added or newcomers is not None:
@@ -226,15 +228,6 @@ class PopulationPosterior(Posterior):
             newcomers = newcomers if order is None else newcomers[order]
         since = changed_since(self)
         return replace(self, people=people, sites=sites, overlay=Overlay(), newcomers=newcomers, since=since)
-
-    def without(self, user: int) -> PopulationPosterior:
-        """The same without one user of the layout, by code, in which all lie; later codes are one less; O(n_rows)."""
-        others = np.delete(np.arange(self.people.n_users), user)
-        people, sites = part_of(self.people, self.sites, others, n_basis=self.n_basis)
-        newcomers = None if self.newcomers is None else self.newcomers[others]
-        told = told_by(self, [(user, self.laid_out(user))])
-        since = (self.since or Since.nothing(len(self.m))).plus(told, -1.0)
-        return replace(self, people=people, sites=sites, newcomers=newcomers, since=since)
 
     def margins(
         self,
@@ -313,6 +306,21 @@ class PopulationPosterior(Posterior):
         shifted = self.shifts_newcomers and self.came_later(np.array([user]))[0]
         return self.newcomer_law if shifted else self.law
 
+    def by_law(self, users: list[int]) -> list[tuple[Law, list[int]]]:
+        """Users, by code, who have answers, with the population distribution of which they are draws."""
+        if not self.shifts_newcomers:
+            return [(self.law, users)] if users else []
+        later = self.came_later(np.array(users, dtype=np.int64)).tolist()
+        parts = [
+            (law, [user for user, is_late in zip(users, later, strict=True) if is_late == late])
+            for law, late in ((self.law, False), (self.newcomer_law, True))
+        ]
+        return [(law, some) for law, some in parts if some]
+
+    def side_by_side(self, persons: Sequence[Person]) -> tuple[People, Sites]:
+        """Layout of some people, in their order, under this population."""
+        return side_by_side(persons, self.people, self.covariates, n_basis=self.n_basis)
+
     def without_answers(self, users: IntArray) -> BoolArray:
         """Whether users, by code, have no answers: their posterior is the population distribution."""
         users = np.asarray(users, dtype=np.int64)
@@ -381,7 +389,10 @@ class PopulationPosterior(Posterior):
                 square * basis.own_scale,
             )  # fmt: skip
         people = replace(
-            people, consistency=people.consistency / unit, offset=unit * people.offset, sway=unit * people.sway
+            people,
+            consistency=people.consistency / unit,
+            offset=unit * people.offset,
+            slope_columns=unit * people.slope_columns,
         )
         if covariates is not None:
             covariates = replace(
@@ -512,10 +523,7 @@ class PopulationPosterior(Posterior):
         alone = self._alone
         if alone is not None and users == [alone[0]]:
             return alone[1]
-        persons = [self.overlay[user] for user in users]
-        if not persons:  # with traits of the right number
-            persons = [Person.without_answers(np.zeros((1, self.people.traits.shape[1])))]
-        found = side_by_side(persons, self.n_items, largest_state=self.people.largest_state, n_basis=self.n_basis)
+        found = self.side_by_side([self.overlay[user] for user in users])
         if len(users) == 1:
             object.__setattr__(self, "_alone", (users[0], found))
         return found

@@ -26,7 +26,7 @@ class Consensus(NamedTuple):
 
 class Queries(NamedTuple):
     """Pairs, grouped by user: ``ptr[i] .. ptr[i + 1]`` are of the i-th; ``asked`` (n, n_effects): their covariates, in
-    the units of ``sway``.
+    the units of ``slope_columns``.
     """
 
     ptr: Any

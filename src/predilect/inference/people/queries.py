@@ -175,7 +175,7 @@ def margins_in(
     if_engaged: bool = True,
 ) -> tuple[FloatArray, FloatArray]:
     """Margins of users of one layout, draws of ``law``; ``asked`` (n, n_effects): covariates, in the units of
-    ``people.sway``.
+    ``people.slope_columns``.
 
     Of who may click at random ``if_engaged`` they are of somebody who does not, and else of the mixture with the law.
     """
@@ -218,7 +218,8 @@ def margins_in(
     order = known_rows[np.argsort(users[known_rows], kind="stable")]
     who, n_queries = np.unique(users[order], return_counts=True)
     bounds = np.concatenate([[0], np.cumsum(n_queries)])
-    queries = Queries(bounds, left[order], right[order], asked[order])
+    codes = left[order].astype(np.int64), right[order].astype(np.int64)  # of one type, or loops are compiled once more
+    queries = Queries(bounds, *codes, asked[order])
     sorted_mean = np.empty(len(order))
     sorted_var = np.empty(len(order))
     own_C = np.zeros(0) if posterior.basis is None else posterior.basis.offset_variance

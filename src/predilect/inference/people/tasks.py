@@ -86,7 +86,7 @@ def begin_task(t, are_new, shape, answers, state, block):
     """
     C, mu, y, a, b, m, d = state.C, state.mu, state.c, state.a, state.b, shape.m, shape.d
     n_rows, at, K, told, M, W = block.n_rows, block.at, block.K, block.told, block.M, block.W
-    left, right, lam, eta, sway = answers.left, answers.right, answers.lam, answers.eta, answers.sway
+    left, right, lam, eta, slope_columns = answers.left, answers.right, answers.lam, answers.eta, answers.slope_columns
     order, noise, task = block.order, block.noise, answers.task
     stop = t + 1
     while stop < task.shape[0] and task[order[stop]] == task[order[t]]:
@@ -114,7 +114,7 @@ def begin_task(t, are_new, shape, answers, state, block):
                     if other < d:
                         M[one - d, other] += total
                     for j in range(m, d):
-                        M[one - d, j] -= factor * total * sway[p, j - m]
+                        M[one - d, j] -= factor * total * slope_columns[p, j - m]
     _product(r, d, K, M, W)
     for g in range(r):
         mu[d + g] = 0.0

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from array import array
 from dataclasses import replace
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,19 +12,13 @@ import numpy.typing as npt
 
 from predilect._base.arguments import check_positive
 from predilect._base.text import did_you_mean, quoted, setting
-from predilect._base.types import FloatArray, IntArray
+from predilect._base.types import IntArray
 from predilect.data import Comparisons
-from predilect.data.canonical import canonical_rows
 from predilect.data.comparisons import SIDE, joint_rows
-from predilect.data.keyed_rows import (
-    contents,
-    copies_in_one,
-    copies_of_sides,
-    keys_of,
-    sides_of,
-)
-from predilect.data.orders import as_orders, rows_by_answer
+from predilect.data.keyed_rows import Rows, copies_in_one, copies_of_sides, keys_of, sides_of
+from predilect.data.orders import as_orders
 from predilect.data.read.names import TIE_WORDS
+from predilect.data.vocabulary import EVERYONE
 from predilect.errors import DataError, DataWarning
 from predilect.inference.gaussian.covariates import CovariateEffects
 from predilect.models.reading import Said, covariates_of, read_answers
@@ -37,48 +30,18 @@ _JOIN = (
 )
 
 
-class BatchedOrders(NamedTuple):
-    """Rows of answers about several alternatives, sorted by person and task; arrays of shape (n,)."""
-
-    users: IntArray
-    key: IntArray
-    copies: IntArray  # as of :func:`~predilect.data.keyed_rows.copies_in_one`
-    task: IntArray  # from 0, distinct between people
-
-
 class Batch(NamedTuple):
-    """Answers in the codes of a model, sorted by person, each (person, key) once; arrays of shape (n,).
+    """Answers in the codes of a model, in order."""
 
-    Those about several alternatives are ``orders``, and not among the others.
-    """
-
-    users: IntArray  # codes, of new people from the number of known ones on; 0 where users are not identified
-    key: IntArray
-    weight: FloatArray
+    rows: Rows  # users from the number of known ones on are new; 0 where users are not identified
     new: list[Any]  # ids of new people, in the order of their codes
     names: list[Any]  # who answered, row by row; empty where users are not identified
     effects: CovariateEffects | None = None  # the model's, with the patterns of these answers
-    orders: BatchedOrders | None = None
     left_out: tuple[dict[str, Any], ...] = ()  # rows that the model cannot take
-
-    @property
-    def every_key(self) -> IntArray:
-        """Keys of all rows."""
-        return self.key if self.orders is None else np.concatenate((self.key, self.orders.key))
-
-    @property
-    def every_weight(self) -> FloatArray:
-        """Weights of all rows."""
-        return self.weight if self.orders is None else np.append(self.weight, np.ones(len(self.orders.key)))
-
-    def rows(self, start: int, stop: int) -> Batch:
-        """Consecutive answers."""
-        rows = slice(start, stop)
-        return Batch(self.users[rows], self.key[rows], self.weight[rows], [], self.names[rows], self.effects)
 
     def describe(self, model: Any, row: int) -> str:
         """One of the answers in words."""
-        left, right, outcome, _ = (int(side[0]) for side in sides_of(self.key[row : row + 1]))
+        left, right, outcome, _ = (int(side[0]) for side in sides_of(self.rows.key[row : row + 1]))
         grades = model.grades_
         first, second = model.items_.ids[left], model.items_.ids[right]
         if outcome == 0:
@@ -129,7 +92,8 @@ def _one(
         )
     if a == b:
         raise DataError(f"left and right are the same item, {quoted(left)}; a comparison needs two")
-    y = _outcome(items, a, b, outcome, winner, model.grades_)
+    thresholds = model.posterior_.thresholds
+    y = _outcome(items, a, b, outcome, winner, () if thresholds is None else thresholds.names)
     check_positive("weight, which counts identical answers,", weight)
     count = float(weight)
     new: list[Any] = []
@@ -151,7 +115,7 @@ def _one(
         x = np.array([[shown if name == SIDE else 0.0 for name in effects.names]])
         effects, (variant,) = effects.with_patterns(x / effects.scale)
     key = keys_of(np.array([a]), np.array([b]), np.array([y]), variant)
-    return Batch(np.array([code]), key, np.array([count]), new, names, effects)
+    return Batch(Rows.new(np.array([code]), key, np.array([count])), new, names, effects)
 
 
 def _outcome(items: Any, a: int, b: int, outcome: Any, winner: Any, grades: tuple[str, ...]) -> int:
@@ -196,42 +160,54 @@ def _many(model: Any, more: Any, y: npt.ArrayLike | None, said: tuple[Said, Said
     left_out: tuple[dict[str, Any], ...] = ()
     if may_add:
         answers, left_out = _without_unknown(model, answers, code)
-    left, right = code[answers.left], code[answers.right]
-    lost = (left < 0) | (right < 0)
+    lost = (code[answers.left] < 0) | (code[answers.right] < 0)
     if lost.any():
+        unknown = np.union1d(answers.left[lost], answers.right[lost])
+        unknown = unknown[code[unknown] < 0]
         row = int(np.argmax(lost))
-        which = answers.left[row] if left[row] < 0 else answers.right[row]
-        unknown = np.union1d(answers.left[left < 0], answers.right[right < 0])
+        which = answers.items.ids[answers.left[row] if code[answers.left[row]] < 0 else answers.right[row]]
         raise DataError(
-            f"{len(unknown)} of the items in these answers are not known to the model (first: "
-            f"{answers.items.ids[which]!r}).{did_you_mean(answers.items.ids[which], model.items_)} {_JOIN}"
+            f"{len(unknown)} of the items in these answers are not known to the model (first: {which!r})."
+            f"{did_you_mean(which, model.items_)} {_JOIN}"
         )
-    who = np.zeros(answers.n_rows, dtype=np.int32)
+    rows, effects = keyed(_with_grades(answers, model.grades_), model.posterior_.covariates, code)
     new: list[Any] = []
-    names: list[Any] = []
-    if model.users_ is not None:
-        if not answers.has_users:
-            raise DataError(
-                "the model tells people apart, but these answers do not say who gave them. Add a column user"
-            )
-        who = _codes_of_people(model, answers, new, may_add)[answers.user]
-    x = covariates_of(answers, names_of_covariates)
-    x[left > right] *= -1.0
-    variant: IntArray = np.zeros(answers.n_rows, dtype=np.int64)
+    if model.users_ is None:
+        return Batch(rows.of_user(0).merged(), new, [], effects, left_out)
+    if not answers.has_users:
+        raise DataError("the model tells people apart, but these answers do not say who gave them. Add a column user")
+    rows = rows._replace(user=_codes_of_people(model, answers, new, may_add)[answers.user].astype(np.int64)).merged()
+    return Batch(rows, new, names_of(model, rows.user, new), effects, left_out)
+
+
+def names_of(model: Any, users: IntArray, new: list[Any]) -> list[Any]:
+    """Ids of people by code, the last of whom are ``new``."""
+    known, n = model.users_.ids, len(model.users_)
+    later = [*model._added_users, *new]
+    return [known[user] if user < n else later[user - n] for user in users.tolist()]
+
+
+def keyed(
+    answers: Comparisons, effects: CovariateEffects | None, code: npt.NDArray[np.int32] | None = None
+) -> tuple[Rows, CovariateEffects | None]:
+    """Rows of answers as they stand, and the effects of covariates with the patterns of these answers.
+
+    ``code`` of each item, by default its own.
+    """
+    left, right = (side if code is None else code[side] for side in (answers.left, answers.right))
+    variant: IntArray | int = 0
     if effects is not None:
+        x = covariates_of(answers, effects.names)
+        x[left > right] *= -1.0
         effects, variant = effects.with_patterns(x / effects.scale)
-    orders = _orders(answers, who, left, right, variant)
-    alone = slice(None) if orders is None else joint_rows(answers) < 0
-    code = _code_among(answers, model.grades_)
-    (who, left, right, outcome, weight), variant = _merged(
-        who[alone], left[alone], right[alone], code[alone], answers.weight[alone], variant[alone]
-    )
-    if model.users_ is not None:
-        known, n = model.users_.ids, len(model.users_)
-        later = [*model._added_users, *new]
-        names = [known[user] if user < n else later[user - n] for user in who.tolist()]
-    key = keys_of(left, right, outcome, variant)
-    return Batch(who.astype(np.int64), key, weight, new, names, effects, orders, left_out)
+    up, outcome = left <= right, answers.code
+    key = keys_of(np.minimum(left, right), np.maximum(left, right), np.where(up, outcome, -outcome), variant)
+    copies = None
+    if answers.copies is not None:
+        one, other = answers.copies.T
+        copies = copies_in_one(np.where(up, one, other), np.where(up, other, one))
+    task = joint_rows(answers).astype(np.int64)
+    return Rows.new(answers.user.astype(np.int64), key, answers.weight, copies, task), effects
 
 
 def _without_unknown(
@@ -273,35 +249,12 @@ def _without_unknown(
     return answers.take(~out), said
 
 
-def _orders(
-    answers: Comparisons, who: npt.NDArray[np.int32], left: npt.NDArray[np.int32], right: npt.NDArray[np.int32],
-    variant: IntArray,
-) -> BatchedOrders | None:  # fmt: skip
-    """Rows of tasks that are one answer each, in the model's codes."""
-    task = joint_rows(answers)
-    rows = np.flatnonzero(task >= 0)
-    if not len(rows):
-        return None
-    a, b, y = left[rows], right[rows], answers.outcome[rows]
-    key = keys_of(np.minimum(a, b), np.maximum(a, b), np.where(a <= b, y, -y), variant[rows])
-    copies: IntArray = np.zeros(len(rows), dtype=np.int64)
-    if answers.copies is not None:
-        one, other = answers.copies[rows].T
-        copies = copies_in_one(np.where(a <= b, one, other), np.where(a <= b, other, one))
-    order = np.lexsort((copies, key, task[rows], who[rows]))
-    return BatchedOrders(
-        who[rows][order].astype(np.int64), key[order], copies[order], task[rows][order].astype(np.int64)
-    )
-
-
-def _code_among(answers: Comparisons, grades: tuple[str, ...]) -> npt.NDArray[np.int8]:
-    """Outcomes, with the grades of a model that knows some; DataError for one that it does not know."""
-    if not grades or answers.grade is None:
-        return answers.outcome
-    strange = [name for name in answers.with_used_grades(1).grades if name not in grades]
+def _with_grades(answers: Comparisons, grades: tuple[str, ...]) -> Comparisons:
+    """Answers with the grades of a model, or none; DataError for one that it does not know."""
+    strange = [name for name in answers.with_used_grades(1).grades if name not in grades] if grades else []
     if strange:
         raise DataError(f"the model has no grade called {strange[0]!r}: its grades are {', '.join(grades)}")
-    return answers.with_grades(grades).code
+    return answers.with_grades(grades)
 
 
 def _refuse_other_covariates(answers: Comparisons, names: tuple[str, ...]) -> None:
@@ -310,21 +263,6 @@ def _refuse_other_covariates(answers: Comparisons, names: tuple[str, ...]) -> No
     if given - wanted:
         told = [", ".join(sorted(one)) or "none" for one in (wanted, given)]
         raise DataError(f"the model has the covariates of answers {told[0]}, and these answers have {told[1]}")
-
-
-def _merged(
-    who: npt.NDArray[np.int32], left: npt.NDArray[np.int32], right: npt.NDArray[np.int32],
-    outcome: npt.NDArray[np.int8], weight: FloatArray, variant: IntArray,
-) -> tuple[Any, IntArray]:  # fmt: skip
-    """Canonical rows, by person, of which only those of one grade with the same covariates are merged; their variants.
-
-    ``outcome`` are codes, as in keys.
-    """
-    grade = np.maximum(np.abs(outcome).astype(np.int64) - 1, 0)
-    known, group = np.unique(who.astype(np.int64) << 32 | variant << 3 | grade, return_inverse=True)
-    group, left, right, sign, weight = canonical_rows(group.astype(np.int32), left, right, np.sign(outcome), weight)
-    outcome = (sign * (1 + (known[group] & 7))).astype(np.int8)
-    return ((known[group] >> 32).astype(np.int32), left, right, outcome, weight), (known[group] & (1 << 32) - 1) >> 3
 
 
 def _codes_of_people(model: Any, answers: Any, new: list[Any], may_add: bool) -> npt.NDArray[np.int32]:
@@ -360,134 +298,110 @@ def _code_of(model: Any, user: Any, own: Any, new: list[Any], may_add: bool) -> 
     return n + len(new) - 1
 
 
-# Sign, who gave each row, and the rows.
-_Orders = tuple[tuple[int, list[Any], BatchedOrders], ...]
-
-
 class AnswerLog:
     """Answers of the fit, with tasks, and all changes since, applied when it is read; None: nothing is noted.
 
-    A log is immutable. Those that follow from it share its lists, to which they append, and each counts its own part.
+    A log is immutable. Those that follow from it share their columns, to which they append, and each counts its own
+    part.
     """
 
     def __init__(self, comparisons: Comparisons | None) -> None:
-        self._held: tuple[
-            Comparisons | None, array[int], array[float], list[Any], int, CovariateEffects | None, _Orders
-        ]
-        self._held = comparisons, array("q"), array("d"), [], 0, None, ()
+        self._held: tuple[Comparisons | None, _Changes, int, CovariateEffects | None]
+        self._held = comparisons, _Changes.none(), 0, None
 
-    def plus(self, batch: Batch, sign: int, who: list[Any]) -> AnswerLog:
-        """The log with a batch that was added (sign 1) or removed (sign -1); ``who`` gave each row of its orders."""
-        comparisons, key, change, names, n, _, orders = self._held
+    def plus(self, batch: Batch, sign: int) -> AnswerLog:
+        """The log with a batch that was added (sign 1) or removed (sign -1)."""
+        comparisons, changes, n, _ = self._held
         if comparisons is None:
             return self
-        if len(key) > n:  # a copy of the model has gone on from here
-            key, change, names = key[:n], change[:n], names[:n]
-        key.extend(batch.key.tolist())
-        change.extend((sign * batch.weight).tolist())
-        names.extend(batch.names)
+        if len(changes.key) > n:  # a copy of the model has gone on from here
+            changes = _Changes._make(column[:n] for column in changes)
+        rows, task = batch.rows, batch.rows.task
+        if (task >= 0).any():  # tasks of two people, or batches, are not one
+            number = np.unique(np.stack([rows.user, task]), axis=1, return_inverse=True)[1].reshape(-1)
+            task = np.where(task < 0, -1, n + number)
+        changes.key.extend(rows.key.tolist())
+        changes.copies.extend(rows.copies.tolist())
+        changes.task.extend(task.tolist())
+        changes.weight.extend((sign * rows.weight).tolist())
+        changes.names.extend(batch.names or [EVERYONE] * len(task))
         log = AnswerLog(None)
-        if batch.orders is not None:
-            orders = (*orders, (sign, who, batch.orders))
-        log._held = comparisons, key, change, names, n + len(batch.key), batch.effects, orders
+        log._held = comparisons, changes, len(changes.key), batch.effects
         return log
 
     @property
     def comparisons(self) -> Comparisons | None:
         """All answers that the model holds; new pairs have no task."""
-        comparisons, key, change, names, n, effects, orders = self._held
-        if comparisons is not None and (n or orders):
-            if n:
-                comparisons = _applied(comparisons, np.array(key[:n]), np.array(change[:n]), names[:n], effects)
-            comparisons = _with_orders(comparisons, orders, effects)
+        comparisons, changes, n, effects = self._held
+        if comparisons is not None and n:
+            comparisons = _applied(comparisons, _Changes._make(column[:n] for column in changes), effects)
             # The same answers, in one step for who reads at this moment.
-            self._held = comparisons, array("q"), array("d"), [], 0, effects, ()
+            self._held = comparisons, _Changes.none(), 0, None
         return comparisons
 
 
-def _applied(
-    answers: Comparisons, key: IntArray, change: FloatArray, names: list[Any], effects: CovariateEffects | None
-) -> Comparisons:
+class _Changes(NamedTuple):
+    """Rows of batches, of which those that went have weights below 0."""
+
+    key: array[int]
+    copies: array[int]
+    task: array[int]
+    weight: array[float]
+    names: list[Any]  # who gave each
+
+    @classmethod
+    def none(cls) -> _Changes:
+        return cls(array("q"), array("q"), array("q"), array("d"), [])
+
+
+def _applied(answers: Comparisons, changes: _Changes, effects: CovariateEffects | None) -> Comparisons:
     """Answers after changes of their weights; which of several tasks loses an answer makes no difference."""
-    users = answers.users.extend(names) if names else answers.users
-    who = users.codes(names, what="user") if names else np.zeros(len(key), dtype=np.int32)
-    low, high, kind, variant = sides_of(key)
-    (who, left, right, outcome, net), variant = _merged(
-        who, low.astype(np.int32), high.astype(np.int32), kind, change, variant
-    )
-    gone, came = np.flatnonzero(net < -_DUST), net > _DUST
-    if len(gone):
-        place = answers.users.codes(users.series(), unknown="minus_one", what="user")[who]
-        offsets, weight, key = answers.user_offsets, answers.weight.copy(), keys_of(left, right, outcome, variant)
-        held = keys_of(answers.left, answers.right, answers.code, variants_of(answers, effects))
-        held[joint_rows(answers) >= 0] = -1
-        for row in gone.tolist():
-            start, stop = offsets[place[row]], offsets[place[row] + 1]
-            same = start + np.flatnonzero(held[start:stop] == key[row])
-            before = np.cumsum(weight[same]) - weight[same]
-            weight[same] -= np.clip(-net[row] - before, 0.0, weight[same])
-        answers = replace(answers, weight=weight).take(weight > _DUST)
-    if came.any() or len(users) > len(answers.users):  # who came and went stays known, whenever this is read
+    users = answers.users.extend(changes.names)
+    user = users.codes(changes.names, what="user").astype(np.int64)
+    came, gone = _net(Rows.new(user, *(np.array(changes[column]) for column in (0, 3, 1, 2))))
+    if len(gone.key):
+        answers = as_orders(answers) if (gone.task >= 0).any() else answers
+        place = users.codes(answers.users.series(), what="user").astype(np.int64)
+        held, _ = keyed(answers, effects)
+        answers = _without(answers, held._replace(user=place[held.user]), gone)
+    if len(came.key) or len(users) > len(answers.users):  # who came and went stays known, whenever this is read
+        left, right, outcome, variant = sides_of(came.key)
         more = Comparisons(
-            users, answers.items, who[came], left[came], right[came], np.sign(outcome[came]), net[came],
-            grade=np.maximum(np.abs(outcome[came]) - 1, 0) if answers.grades else None, grades=answers.grades,
-            has_users=answers.has_users, backend=answers.backend, covariate_names=answers.covariate_names,
-            covariates=None if effects is None else effects.patterns[variant[came]] * effects.scale,
+            users, answers.items, came.user.astype(np.int32), left.astype(np.int32), right.astype(np.int32),
+            np.sign(outcome), came.weight, has_users=answers.has_users, backend=answers.backend,
+            grade=np.maximum(np.abs(outcome) - 1, 0) if answers.grades else None, grades=answers.grades,
+            covariate_names=answers.covariate_names,
+            covariates=None if effects is None else effects.patterns[variant] * effects.scale,
+            task=came.task.astype(np.int32), joint=bool((came.task >= 0).any()),
+            copies=np.stack(copies_of_sides(came.copies), axis=1),
         )  # fmt: skip
         answers = answers.append(more)
     return answers
 
 
-def _with_orders(answers: Comparisons, orders: _Orders, effects: CovariateEffects | None) -> Comparisons:
-    """Answers after orders came, and went."""
-    for sign in (1, -1):
-        told = [(who, batch) for one, who, batch in orders if one == sign]
-        if not told:
-            continue
-        names = [name for who, _ in told for name in who]
-        key, copies = (np.concatenate([getattr(batch, name) for _, batch in told]) for name in ("key", "copies"))
-        place = np.repeat(np.arange(len(told)), [len(batch.key) for _, batch in told])
-        task = np.concatenate([batch.task for _, batch in told])
-        task = np.unique(np.stack([place, task]), axis=1, return_inverse=True)[1].reshape(-1).astype(np.int32)
-        users = answers.users.extend(names)
-        left, right, outcome, variant = sides_of(key)
-        more = Comparisons(
-            users, answers.items, users.codes(names, what="user"), left.astype(np.int32), right.astype(np.int32),
-            outcome, np.ones(len(key)), has_users=answers.has_users, backend=answers.backend, task=task, joint=True,
-            covariate_names=answers.covariate_names,
-            covariates=None if effects is None else effects.patterns[variant] * effects.scale,
-            copies=np.stack(copies_of_sides(copies), axis=1),
-        )  # fmt: skip
-        answers = answers.append(more) if sign > 0 else _without_orders(as_orders(answers), more, effects)
-    return answers
+def _net(rows: Rows) -> tuple[Rows, Rows]:
+    """Answers that came, all in all, and those that went; rows of the latter have weights below 0."""
+    alone = rows.at(rows.task < 0).merged()
+    came, gone = [alone.at(alone.weight > _DUST)], [alone.at(alone.weight < -_DUST)]
+    for parts in rows.tasks().values():
+        n = sum(int(rows.weight[part[0]]) for part in parts)
+        found = came if n > 0 else gone
+        found += [rows.at(part) for part in parts if rows.weight[part[0]] * n > 0][: abs(n)]
+    away = Rows.stacked(gone)
+    return Rows.stacked(came), away._replace(weight=-away.weight)
 
 
-def _without_orders(answers: Comparisons, gone: Comparisons, effects: CovariateEffects | None) -> Comparisons:
-    """Answers without as many tasks of the same rows."""
-
-    def tasks_in(rows: Comparisons) -> dict[tuple[Any, bytes], list[IntArray]]:
-        found: dict[tuple[Any, bytes], list[IntArray]] = {}
-        index, ptr = rows_by_answer(joint_rows(rows))
-        index = index[len(index) - ptr[-1] :]
-        keys = keys_of(rows.left, rows.right, rows.outcome, variants_of(rows, effects))
-        copies = np.zeros_like(keys) if rows.copies is None else copies_in_one(*rows.copies.T)
-        for start, stop in pairwise(ptr.tolist()):
-            part = index[start:stop]
-            what = (rows.users.ids[rows.user[part[0]]], contents(keys[part], copies[part]))
-            found.setdefault(what, []).append(part)
-        return found
-
-    held: Any = tasks_in(answers)
-    drop: list[IntArray] = [np.zeros(0, dtype=np.int64)]
-    for what, parts in tasks_in(gone).items():
-        drop += held[what][: len(parts)]
-    keep = np.ones(answers.n_rows, dtype=bool)
-    keep[np.concatenate(drop)] = False
-    return answers.take(keep)
-
-
-def variants_of(answers: Comparisons, effects: CovariateEffects | None) -> IntArray:
-    """Which of the patterns of covariates each row has, (n_rows,)."""
-    if effects is None:
-        return np.zeros(answers.n_rows, dtype=np.int64)
-    return effects.with_patterns(covariates_of(answers, effects.names) / effects.scale)[1]
+def _without(answers: Comparisons, held: Rows, gone: Rows) -> Comparisons:
+    """Answers without others; ``held`` are their rows, of which several may be an equal answer, of other tasks."""
+    weight = answers.weight.copy()
+    start, stop = (np.searchsorted(held.user, gone.user, side=side) for side in ("left", "right"))
+    for row in np.flatnonzero(gone.task < 0).tolist():
+        mine = slice(start[row], stop[row])
+        same = start[row] + np.flatnonzero((held.key[mine] == gone.key[row]) & (held.task[mine] < 0))
+        before = np.cumsum(weight[same]) - weight[same]
+        weight[same] -= np.clip(gone.weight[row] - before, 0.0, weight[same])
+    tasks = held.tasks()
+    for what, parts in gone.tasks().items():
+        for part in tasks[what][: len(parts)]:
+            weight[part] = 0.0
+    return replace(answers, weight=weight).take(weight > _DUST)

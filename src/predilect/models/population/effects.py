@@ -44,7 +44,7 @@ def with_unsure_tastes(
     rows = np.concatenate([np.arange(*posterior.people.answer_ptr[user : user + 2]) for user in users])
     people = replace(
         people, patterns=posterior.people.patterns, variant=posterior.people.variant[rows],
-        traits=np.zeros((len(users), 0)), clicks=np.zeros(0), sway=np.zeros((len(rows), 0)),
+        traits=np.zeros((len(users), 0)), clicks=np.zeros(0), slope_columns=np.zeros((len(rows), 0)),
     )  # fmt: skip
     start = replace(
         state, sites=sites, B=np.zeros((len(state.m), 0)), log_tie_factor=np.zeros(0), log_consistency=np.zeros(0),

@@ -24,11 +24,12 @@ from predilect.inference.gaussian.covariates import CovariateEffects
 from predilect.inference.gaussian.design import Sites
 from predilect.inference.likelihoods.calibration import Calibration
 from predilect.inference.likelihoods.grades import GradeRows, Thresholds
+from predilect.inference.people.empirical_bayes import information_of_consistency
+from predilect.inference.people.expectation import converge
 from predilect.inference.people.law import Basis, Effects
 from predilect.inference.people.layout import People, with_own
 from predilect.inference.people.posterior import PopulationPosterior
 from predilect.inference.people.queries import margins_in
-from predilect.inference.people.update import information_of_consistency, settle_all
 from predilect.models.population.maximisation import Point, Progress, Search
 from predilect.models.population.prior import PopulationPrior
 
@@ -135,11 +136,12 @@ def fit_population(
     enough = tolerance * people.n_answers
     point, residual = climb(search, point, enough, max_iter, is_new=start is None, kept=kept)
     law = search.law(point)
-    log_tie_factor, final, _ = settle_all(
-        search.people_at(point), sites, law, point.delta, prior.tie_spread if search.learn_ties else 0.0,
-        point.log_tie_factor, tolerance=site_tolerance, executor=executor,
+    final = converge(
+        search.people_at(point), sites, law, point.delta, spread=prior.tie_spread if search.learn_ties else 0.0,
+        tolerance=site_tolerance, executor=executor,
     )  # fmt: skip
-    point = replace(point, log_tie_factor=log_tie_factor)
+    if search.learn_ties:
+        point = replace(point, log_tie_factor=np.log(final.tie_factor))
     search.passes += 1
     metric, consistency_sd = search.metric(point, final), np.zeros(0)
     if search.learn_care:
@@ -275,7 +277,9 @@ def _without_each(state: PopulationState, people: People, prior: PopulationPrior
     rows = np.flatnonzero(np.isin(who, users[:: math.ceil(len(users) / _PEOPLE_FOR_CUTS)]) & (people.task < 0))
     who = who[rows]
     left, right = (people.item_idx[people.item_ptr[who] + of[rows]] for of in (people.left, people.right))
-    mean, var = margins_in(posterior, posterior.law, people, sites, who, left, right, None, people.sway[rows], None)
+    mean, var = margins_in(
+        posterior, posterior.law, people, sites, who, left, right, None, people.slope_columns[rows], None
+    )
     a, precision, linear = people.consistency[who], sites.precision[rows], sites.linear[rows]
     mean, var = a * mean, a * a * var
     share = 1.0 - precision * var

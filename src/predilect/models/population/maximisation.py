@@ -110,7 +110,7 @@ class Search:
         with_cuts = people.thresholds is not None or bool(np.any(people.outcome == 0))
         self.learn_ties = prior.tie_spread > 0.0 and with_cuts
         self.learn_care = prior.consistency_spread > 0.0
-        self.gamma_precision = 1.0 / prior.consensus_variance
+        self.gamma_precision = prior.precision_of_effects
         self.directions = prior.directions or 0
         factor_K = factorise(prior.K)
         factor_t = factor_K if prior.K_consensus is None else factorise(prior.K_consensus)

@@ -42,7 +42,6 @@ from predilect.models.population.prior import (
     restored_hyperparameters,
     threshold_and_spreads,
 )
-from predilect.models.population.refits import n_people
 from predilect.models.population.search.plan import Plan
 from predilect.models.population.storage import restore_population
 from predilect.models.population.tables import (
@@ -54,6 +53,7 @@ from predilect.models.population.tables import (
     describe_thresholds,
     independence_lines,
 )
+from predilect.models.population.updating import n_people
 from predilect.models.reading import PairQueries, Training, feature_space
 
 if TYPE_CHECKING:
@@ -327,7 +327,7 @@ class Population(Tables):
         return "population" if self.personal_ else "pooled"
 
     def _begin(self, answers: Comparisons | None) -> None:
-        from predilect.models.population.updates import begin_updates
+        from predilect.models.population.updating import begin_updates
 
         begin_updates(self, answers)
 
@@ -515,7 +515,7 @@ class Population(Tables):
         )
 
     def describe(self) -> list[str]:
-        from predilect.models.population.kit import describe_attributes
+        from predilect.models.population.coefficients import describe_attributes
         from predilect.models.population.segments import segment_columns
 
         lines = self.posterior_.calibration.describe(self.tie_threshold_)

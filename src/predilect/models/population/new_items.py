@@ -12,11 +12,11 @@ from predilect._base.types import FloatArray, IntArray
 from predilect.data import ItemFeatures, Vocabulary
 from predilect.data.features import FeatureSpace
 from predilect.data.frames import is_list
-from predilect.data.keyed_rows import MOST_ITEMS
+from predilect.data.keyed_rows import MOST_ITEMS, keys_of, sides_of
 from predilect.errors import DataError
 from predilect.inference.gaussian.dense import symmetrise
 from predilect.inference.people.law import Effects
-from predilect.inference.people.person import Overlay
+from predilect.inference.people.person import Overlay, Person
 from predilect.inference.people.posterior import PopulationPosterior
 from predilect.models.population.batches import AnswerLog
 from predilect.models.population.train import MOST_ITEMS_PERSONAL, extend
@@ -116,6 +116,12 @@ def _extended(covariance: FloatArray, spread: float, n_new: int) -> FloatArray:
     return symmetrise(np.block([[covariance, cross.T], [cross, block]]))
 
 
+def _at_places(person: Person, place: IntArray) -> Person:
+    """The person's answers where item i is at ``place[i]``."""
+    left, right, outcome, variant = sides_of(person.rows.key)
+    return person._replace(rows=person.rows._replace(key=keys_of(place[left], place[right], outcome, variant)))
+
+
 def _reordered(posterior: PopulationPosterior, place: IntArray, order: IntArray) -> PopulationPosterior:
     """With items in another order, in which those that have answers follow each other as before: item i goes to
     ``place[i]``, and ``order`` is the inverse.
@@ -126,9 +132,7 @@ def _reordered(posterior: PopulationPosterior, place: IntArray, order: IntArray)
     if thresholds is not None and len(thresholds.of_items):  # new items tie as most do
         ties = np.pad(thresholds.of_items, (0, len(order) - len(thresholds.of_items)))[order]
         people = replace(people, thresholds=replace(thresholds, of_items=ties))
-    beside = {
-        user: person._replace(items=place[person.items].astype(np.int32)) for user, person in posterior.overlay.items()
-    }
+    beside = {user: _at_places(person, place) for user, person in posterior.overlay.items()}
     changed: dict[str, Any] = {"people": people, "overlay": Overlay().plus(beside, posterior.overlay.n_added)}
     if basis is not None:
         of_items = {name: getattr(basis, name) for name in ("Phi", "rho", "offset", "offset_variance")}

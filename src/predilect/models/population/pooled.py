@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,6 @@ from predilect._base.shards import workers
 from predilect._base.stored import PART, PLAIN, codes, numbers, outcomes, positive, unless
 from predilect._base.types import FloatArray, IntArray
 from predilect.data import Comparisons
-from predilect.data.comparisons import joint_rows
 from predilect.data.features import FeatureSpace
 from predilect.data.keyed_rows import Rows, copies_in_one, copies_of_sides, keys_of, sides_of
 from predilect.inference.gaussian.covariates import CovariateEffects
@@ -38,7 +37,7 @@ from predilect.inference.likelihoods.views import PairLikelihood, Probit
 from predilect.inference.people.empirical_bayes import tie_spread_of
 from predilect.inference.people.posterior import PopulationPosterior
 from predilect.inference.people.queries import NEWCOMER
-from predilect.models.population.batches import variants_of
+from predilect.models.population.batches import keyed
 from predilect.models.population.prior import Functions, Hyperparameters
 
 
@@ -287,33 +286,9 @@ def pooled_effects(rows: Comparisons, delta: float | None, likelihood: type[Pair
     return state.mode[rows.n_items :]
 
 
-class PooledRows(NamedTuple):
-    """Answers of a pooled model, without people: those of one row, and those about several alternatives."""
-
-    alone: Rows
-    key: IntArray  # of the rows of the others, (n,)
-    copies: IntArray  # as of :func:`~predilect.data.keyed_rows.copies_in_one`
-    task: IntArray
-
-    @property
-    def keys(self) -> IntArray:
-        """Keys of all rows."""
-        return np.concatenate((self.alone.key, self.key))
-
-    @property
-    def weight(self) -> FloatArray:
-        """Weights of all rows."""
-        return np.append(self.alone.weight, np.ones(len(self.key)))
-
-    @property
-    def tasks(self) -> npt.NDArray[np.int32]:
-        """Number of the task of each row, -1 for those alone."""
-        return np.append(np.full(len(self.alone.key), -1), self.task).astype(np.int32)
-
-
 @dataclass(frozen=True, slots=True)
 class PooledColumns:
-    """:class:`PooledRows` as they are stored, with the rows of one answer each before the others."""
+    """Answers of a pooled model as they are stored, without people: those by themselves, and then each task's rows."""
 
     left: Annotated[npt.NDArray[np.int32], codes("R", "I")]
     right: Annotated[npt.NDArray[np.int32], codes("R", "I")]
@@ -325,47 +300,41 @@ class PooledColumns:
     copies: Annotated[IntArray | None, unless(0, codes("R 2", "R", "int64"))] = None
 
     @classmethod
-    def of(cls, rows: PooledRows) -> PooledColumns:
+    def of(cls, rows: Rows) -> PooledColumns:
         """Columns of the rows."""
-        left, right, outcome, variant = sides_of(rows.keys)
-        number = 1 + np.unique(rows.task, return_inverse=True)[1]
-        task = np.append(np.zeros(len(rows.alone.key)), number).astype(np.int32)
-        copies = np.concatenate((np.zeros((len(rows.alone.key), 2)), np.stack(copies_of_sides(rows.copies), axis=1)))
+        rows = rows.at(np.argsort(rows.task, kind="stable"))
+        left, right, outcome, variant = sides_of(rows.key)
+        task = np.searchsorted(np.unique(rows.task[rows.task >= 0]), rows.task, side="right")
         return cls(
-            left.astype(np.int32), right.astype(np.int32), outcome, rows.weight, variant.astype(np.int32), task,
-            copies.astype(np.int64),
+            left.astype(np.int32), right.astype(np.int32), outcome, rows.weight, variant.astype(np.int32),
+            task.astype(np.int32), np.stack(copies_of_sides(rows.copies), axis=1),
         )  # fmt: skip
 
-    def rows(self) -> PooledRows:
+    def rows(self) -> Rows:
         """The rows; ValueError if they are not in order, or not of two items."""
         copies = np.zeros(len(self.left), dtype=np.int64) if self.copies is None else copies_in_one(*self.copies.T)
         if ((self.left > self.right) | ((self.left == self.right) & (copies == 0))).any():
             raise ValueError("an answer compares an item with itself, or with one before it")
         keys = keys_of(self.left, self.right, self.outcome, 0 if self.variant is None else self.variant)
-        task = np.zeros(len(keys), dtype=np.int64) if self.task is None else self.task.astype(np.int64)
-        n = int((task == 0).sum())
+        task = np.full(len(keys), -1) if self.task is None else self.task.astype(np.int64) - 1
+        n = int((task < 0).sum())
         if (np.diff(keys[:n]) <= 0).any() or (np.diff(task) < 0).any():
             raise ValueError("the answers do not ascend")
         if (self.weight[n:] != 1.0).any() or (self.outcome[n:] == 0).any():
             raise ValueError("an answer about several alternatives that is a tie, or counts more than once")
-        return PooledRows(Rows.of(keys[:n], self.weight[:n]), keys[n:], copies[n:], task[n:])
+        return Rows.new(np.zeros_like(keys), keys, self.weight, copies, task).merged()
 
 
-def pooled_rows(model: Any) -> PooledRows:
-    """All answers of a pooled model, without people."""
+def pooled_rows(model: Any) -> Rows:
+    """All answers of a pooled model, as if one person had given them."""
     if model._pooled_rows is None:
-        rows = model._log.comparisons.pooled()
-        key = keys_of(rows.left, rows.right, rows.code, variants_of(rows, model.posterior_.covariates))
-        task = joint_rows(rows).astype(np.int64)
-        alone, told = np.flatnonzero(task < 0), np.flatnonzero(task >= 0)
-        told = told[np.argsort(task[told], kind="stable")]
-        copies = np.zeros_like(key) if rows.copies is None else copies_in_one(*rows.copies.T)
-        model._pooled_rows = PooledRows(Rows.of(key[alone], rows.weight[alone]), key[told], copies[told], task[told])
-    held: PooledRows = model._pooled_rows
+        rows, _ = keyed(model._log.comparisons.pooled(), model.posterior_.covariates)
+        model._pooled_rows = rows.merged()
+    held: Rows = model._pooled_rows
     return held
 
 
-def refitted_pooled(model: Any, held: PooledRows, effects: CovariateEffects | None) -> PooledState:
+def refitted_pooled(model: Any, held: Rows, effects: CovariateEffects | None) -> PooledState:
     """Fit to other answers at the prior of a fitted model; ``effects`` has the patterns of their covariates."""
     h = model.hyperparameters_
     if model._pooled_prior is None:
@@ -376,12 +345,13 @@ def refitted_pooled(model: Any, held: PooledRows, effects: CovariateEffects | No
             K = functions.prior_covariance(h.feature_weight)
         n_effects = 0 if effects is None else len(effects.mean)
         model._pooled_prior = PooledPrior.of(K, h.consensus_variance, model.posterior_.Phi, n_effects)
-    left, right, code, variant = sides_of(held.keys)
+    held = held.at(np.argsort(held.task, kind="stable"))
+    left, right, code, variant = sides_of(held.key)
     x = None if effects is None else effects.patterns[variant]
-    one, other = copies_of_sides(np.append(np.zeros_like(held.alone.key), held.copies))
+    one, other = copies_of_sides(held.copies)
     n_items = len(model.items_)
-    orders = PooledOrders.of(held.tasks, left + n_items * one, right + n_items * other, code)
-    answers = PooledAnswers(left, right, code, held.weight, len(model.items_), model._likelihood, x, orders=orders)
+    orders = PooledOrders.of(held.task.astype(np.int32), left + n_items * one, right + n_items * other, code)
+    answers = PooledAnswers(left, right, code, held.weight, n_items, model._likelihood, x, orders=orders)
     thresholds = model.posterior_.thresholds
     if thresholds is not None:
         answers = answers.at(thresholds, code)

@@ -204,7 +204,7 @@ ONE_MIND = {"strength": 1e4, "variance": 1e-8}
 # rewarding it.
 LEAST_STRENGTH = 0.5
 _SMALLEST_FIRST_SCALE = 0.5
-# What J gains at most by one more direction of Σ that holds answers by heart, over what it pays for it per person and
+# What J gains at most by one more direction of Σ that overfits, over what it pays for it per person and
 # unit of strength: .57 nats an answer, over half of log(v / s₀), which is about 9 where that happens.
 _GAIN_OVER_COST = 1.0 / 8.0
 _FEW_PEOPLE = 0.5  # as a share of the functions that may vary on their own
@@ -254,6 +254,11 @@ class PopulationPrior:
         return cls(K, h.strength, h.variance, h.consensus_variance, K_t, None, none, traits, *own, h.directions)
 
     @property
+    def precision_of_effects(self) -> float:
+        """Of the effects of covariates."""
+        return 1.0 / self.consensus_variance
+
+    @property
     def n_functions(self) -> int:
         """M."""
         return len(self.K)
@@ -284,13 +289,13 @@ def are_few(n_people: int, prior: PopulationPrior) -> bool:
 
 
 def least_strength(prior: PopulationPrior, n_people: int, n_answers: float) -> float:
-    """The strength below which J may be largest where answers are learned by heart.
+    """The strength below which J may be largest where the model overfits.
 
     A direction over n items separates up to 2n answers without error (Cover's capacity), whoever gave them. It gains
     J the log loss of so many answers, and costs ½ (U + ν₀) log(v / s₀) for its variance v.
     """
-    by_heart = _GAIN_OVER_COST * min(2.0 * n_free_functions(prior), n_answers) - n_people
-    return max(LEAST_STRENGTH * dimension(prior), by_heart)
+    overfitting = _GAIN_OVER_COST * min(2.0 * n_free_functions(prior), n_answers) - n_people
+    return max(LEAST_STRENGTH * dimension(prior), overfitting)
 
 
 def first_scale(prior: PopulationPrior, n_people: int) -> float:
@@ -298,7 +303,7 @@ def first_scale(prior: PopulationPrior, n_people: int) -> float:
 
     Σ shrinks in a few passes where it must, but grows slowly, so that a small prior is no good start. But from a Σ that
     is large in more directions than people and prior can hold, the search goes to another maximum of J, where a few
-    directions, far beyond the prior, hold every answer of everybody by heart; it takes hundreds of passes to get there.
+    directions, far beyond the prior, fit every answer of everybody; it takes hundreds of passes to get there.
     """
     from scipy.optimize import brentq
 
@@ -376,6 +381,18 @@ _RANGES = {
     "click_rate": RANGES["click_rate"],
 }
 _RANGES_OF_FOUND = {"trait_scale": (0.0, LARGEST), "unit": (1.0 / LARGEST, LARGEST), "directions": (0.0, LARGEST)}
+# What answers have to tell for a search to be about a setting: item features, ties, ties or grades ("cuts").
+_TOLD_BY = {
+    "feature_weight": "features", "length_scale": "features", "tie_spread": "cuts", "item_tie_spread": "ties",
+    "consensus_feature_weight": "",  # a move of its own looks for it
+}  # fmt: skip
+
+
+def searchable(told: set[str]) -> list[str]:
+    """Settings that a search is about, where answers tell of "features", "ties" or "cuts"."""
+    return ["calibration", *(name for name in _RANGES if _TOLD_BY.get(name) in {None, *told})]
+
+
 _PARAMETERS = {
     "consensus_feature_weight": "feature_weight", "tie_spread": "tie_threshold", "item_tie_spread": "tie_threshold",
     "consistency_spread": "consistency", "click_rate": "clickers",

@@ -23,12 +23,11 @@ from predilect.decisions.scales import Scale
 from predilect.errors import DataError
 from predilect.inference.gaussian.dense import Factor, factorise, solve_lower, symmetrise
 from predilect.inference.gaussian.design import Sites
-from predilect.inference.people.expectation import expectation
+from predilect.inference.people.expectation import converge, expectation
 from predilect.inference.people.law import Effects, Law
 from predilect.inference.people.layout import People
 from predilect.inference.people.person import part_of
 from predilect.inference.people.posterior import PopulationPosterior
-from predilect.inference.people.update import settle_all
 from predilect.models.population.fit import PopulationState
 from predilect.models.population.prior import PopulationPrior
 
@@ -323,12 +322,12 @@ def fit_segments(
         spread = np.concatenate([C_B[None], spread])
     plain = replace(posterior.people, traits=np.hstack([others, segments.one_hot()]))
     posterior = replace(posterior, m=m, C_m=C_m, effects=Effects(B, spread), people=plain)
-    log_factor, _, _ = settle_all(
-        plain, posterior.sites, posterior.law, state.delta, prior.tie_spread if len(state.log_tie_factor) else 0.0,
-        state.log_tie_factor, tolerance=_SETTLED, executor=executor,
-    )  # fmt: skip
-    if len(log_factor):
-        posterior = replace(posterior, people=replace(plain, tie_factor=np.exp(log_factor)))
+    of_ties = prior.tie_spread if len(state.log_tie_factor) else 0.0
+    last = converge(
+        plain, posterior.sites, posterior.law, state.delta, spread=of_ties, tolerance=_SETTLED, executor=executor
+    )
+    if of_ties:
+        posterior = replace(posterior, people=replace(plain, tie_factor=last.tie_factor))
     return state, posterior, found
 
 

@@ -33,7 +33,9 @@ def restore_population(model: Any, parts: dict[str, Any]) -> None:
     _check_effects(model, posterior.effects)
     people = posterior.people
     if effects is not None:
-        people = replace(people, offset=effects.offsets[people.variant], sway=effects.sways[people.variant])
+        people = replace(
+            people, offset=effects.offsets[people.variant], slope_columns=effects.slope_columns[people.variant]
+        )
     calibration = model.hyperparameters_.calibration_of_predictions
     model.posterior_ = replace(posterior, people=people.with_thresholds(thresholds), calibration=calibration)
 

@@ -19,7 +19,7 @@ from predilect.data import Comparisons, build_frame
 from predilect.data.checks import FEWEST_CONTEXTS
 from predilect.data.comparisons import SIDE
 from predilect.decisions.ranking import best_items
-from predilect.decisions.scales import Scale, ScaleName, scale_of
+from predilect.decisions.scales import Scale, scale_of
 from predilect.errors import DataError
 from predilect.inference.gaussian.covariates import CovariateEffects
 from predilect.inference.likelihoods.grades import Intervals
@@ -27,11 +27,11 @@ from predilect.inference.likelihoods.special import Z_95
 from predilect.inference.people.covariates import own_effects
 from predilect.inference.people.layout import NOISY
 from predilect.models.estimator import Estimator
-from predilect.models.kit import Kit
 from predilect.models.population.updating import Updating
+from predilect.models.worth import OfAttributes
 
 if TYPE_CHECKING:
-    from predilect.models.population.kit import CoefficientDraws, LinearRows
+    from predilect.models.population.coefficients import CoefficientDraws, LinearRows
 
 _HARDLY = 0.1  # of the noise of an answer: what people differ by in a difference of two items
 _TOLD_APART = 0.01  # of the factors of noise, between the quartiles
@@ -39,7 +39,7 @@ _PEOPLE_AT_ONCE = 1000
 _ALIKE = 0.98  # correlation of two effects
 
 
-class Tables(Updating, Estimator, Kit):  # type: ignore[override]  # answers come after the fit
+class Tables(Updating, Estimator, OfAttributes):  # type: ignore[override]  # answers come after the fit
     """Base of the population model: its tables besides boards."""
 
     def people(self) -> Any:
@@ -143,7 +143,7 @@ class Tables(Updating, Estimator, Kit):  # type: ignore[override]  # answers com
 
     @property
     def attributes_(self) -> list[str]:
-        from predilect.models.population.kit import coding_of
+        from predilect.models.population.coefficients import coding_of
 
         check_is_fitted(self)
         if self.features_ is None:
@@ -152,13 +152,13 @@ class Tables(Updating, Estimator, Kit):  # type: ignore[override]  # answers com
         return coding.only(columns).attributes
 
     def _person_draws(self) -> CoefficientDraws:
-        from predilect.models.population.kit import draws_of
+        from predilect.models.population.coefficients import draws_of
 
         check_is_fitted(self)
         return draws_of(self._snapshot())
 
     def _rows(self, codes: IntArray, described: FloatArray) -> LinearRows:
-        from predilect.models.population.kit import rows_of
+        from predilect.models.population.coefficients import rows_of
 
         return rows_of(self, codes, described)
 
@@ -202,7 +202,7 @@ class Tables(Updating, Estimator, Kit):  # type: ignore[override]  # answers com
         n = len(self.hyperparameters_.segment_variances)  # their members are the last traits; all may have been erased
         return n > 0 and bool(self._snapshot().posterior_.people.traits[:, -n:].any())
 
-    def segments(self, *, scale: ScaleName | Scale = "probit", base: float | None = None, anchor: Any = None) -> Any:
+    def segments(self, *, scale: str | Scale = "probit", base: float | None = None, anchor: Any = None) -> Any:
         """Boards of the segments that ``people=PersonFeatures.from_frame(..., segments=...)`` named at the fit.
 
         Parameters

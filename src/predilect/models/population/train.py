@@ -44,6 +44,7 @@ from predilect.models.population.prior import (
     Hyperparameters,
     PopulationPrior,
     inducing_points,
+    searchable,
 )
 from predilect.models.population.search.plan import Plan
 from predilect.models.population.search.selection import Selection, select_model
@@ -169,28 +170,25 @@ def _train_nothing(plan: Plan, functions: Functions | None) -> Trained:
 def _to_search(plan: Plan, start: Hyperparameters, bases: list[Functions | None]) -> tuple[Hyperparameters, list[str]]:
     """Where the search starts, and which hyper-parameters it is about."""
     answers, given = plan.answers, plan.given
-    searchable = ["strength", "variance", "consensus_variance", "calibration"]
-    if plan.space.informative:
-        searchable += ["feature_weight", "length_scale"]
-        if "consensus_feature_weight" not in given and None in bases:
-            weight = start.feature_weight
-            if may_search_weight(answers, plan.space, given):
-                apart = replace(answers, joint=False)
-                weight = search_pooled(
-                    apart, plan.space, start, given, plan.delta, plan.watch, None, plan.likelihood
-                ).weight
-            start = replace(start, consensus_feature_weight=weight)
+    told: set[str] = {"features"} if plan.space.informative else set()
+    if plan.space.informative and "consensus_feature_weight" not in given and None in bases:
+        weight = start.feature_weight
+        if may_search_weight(answers, plan.space, given):
+            apart = replace(answers, joint=False)
+            weight = search_pooled(
+                apart, plan.space, start, given, plan.delta, plan.watch, None, plan.likelihood
+            ).weight
+        start = replace(start, consensus_feature_weight=weight)
     # A threshold that is given is shared by all people.
-    if (answers.has_ties and plan.delta is None) or answers.grades:
-        searchable.append("tie_spread")
     if answers.has_ties and plan.delta is None:
-        searchable.append("item_tie_spread")
-    searchable += ["consistency_spread", "click_rate"]
+        told |= {"ties", "cuts"}
+    if answers.grades:
+        told.add("cuts")
     if not answers.has_ties and not answers.grades:  # thresholds are not identified
         start = replace(start, tie_spread=0.0)
     if not answers.has_ties:
         start = replace(start, item_tie_spread=0.0)
-    return start, [name for name in searchable if name not in given]
+    return start, [name for name in searchable(told) if name not in given]
 
 
 def _by_answers_alone(posterior: PopulationPosterior, prior: PopulationPrior, plan: Plan) -> PopulationPosterior:

@@ -1,4 +1,4 @@
-"""Gradient of the bound in the item kernel's hyper-parameters: modern.md 6, crowdgppl.md 2.5."""
+"""The variational fit of crowdGPPL, and the gradient of its bound in the item kernel: modern.md 6, crowdgppl.md 2.5."""
 
 from __future__ import annotations
 

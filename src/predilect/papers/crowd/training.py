@@ -1,4 +1,4 @@
-"""Choice of the components' scale prior by held-out answers."""
+"""Training of CrowdGPPL: its kernels and points, the scale prior of components by held-out answers, the fit."""
 
 from __future__ import annotations
 

@@ -9,13 +9,14 @@ from typing import Annotated, Any, ClassVar, Self
 
 import numpy.typing as npt
 
-from predilect._base.estimator import check_is_fitted
+from predilect._base.estimator import Lock, check_is_fitted
 from predilect._base.progress import Watcher
 from predilect._base.shards import workers
 from predilect._base.stored import PART
 from predilect._base.types import FloatArray
-from predilect.models.estimator import Estimator, Learned, Turn
+from predilect.models.estimator import Estimator, Learned
 from predilect.models.reading import PairQueries, Said, Training, read_answers
+from predilect.models.worth import former
 from predilect.papers.gaspk import boundaries as gaspk_boundaries
 from predilect.papers.gaspk import outputs as gaspk_outputs
 from predilect.papers.gaspk.posterior.posterior import GaSPKPosterior
@@ -178,7 +179,7 @@ class GaSPK(Estimator):
             found = fit_gaspk(training, FitSettings.of(self, delta, self.seed_), executor, watch)
         self._choices, self.answers_ = found.choices, found.answers
         self.trade_offs_, self.grid_ = found.choices.trade_offs, found.choices.grid
-        self._turn = Turn()
+        self._lock = Lock()
         return found.learned
 
     @property
@@ -229,7 +230,7 @@ class GaSPK(Estimator):
         """
         check_is_fitted(self)
         answers = read_answers(more, y, with_ties=self.tie_threshold_ > 0.0, columns=columns, reading=reading)
-        with self._turn:
+        with self._lock:
             report = take_in(self, answers, items, online)
         report.require(self.strict)
         return self
@@ -296,13 +297,19 @@ class GaSPK(Estimator):
     def _restored(self, parts: dict[str, Any]) -> None:
         self.posterior_, self._choices, self.answers_ = restore_gaspk(self, parts["_kept"])
         self.trade_offs_, self.grid_ = self._choices.trade_offs, self._choices.grid
-        self._turn = Turn()
+        self._lock = Lock()
 
     # What a choice researcher asks of a fitted model.
     accept = gaspk_outputs.accept
     evaluation_distribution = gaspk_outputs.evaluation_distribution
     segments = gaspk_outputs.segments
-    simulate = gaspk_outputs.simulate
+    simulate = former("simulate")
+
+    @property
+    def worth(self) -> gaspk_outputs.Shares:
+        """``model.worth.simulate(scenarios)``: market shares of what is on offer."""
+        return gaspk_outputs.Shares(self)
+
     characteristics = gaspk_outputs.characteristics
     indifference = gaspk_boundaries.indifference
     willingness = gaspk_boundaries.willingness

@@ -15,8 +15,8 @@ from predilect.errors import DataError, DataWarning
 from predilect.inference.likelihoods.probit import outcome_probabilities
 from predilect.inference.likelihoods.special import Z_95
 from predilect.models.choices import ChoiceSets, choice_proba
-from predilect.models.kit import offered_in
 from predilect.models.reading import ROUNDING
+from predilect.models.worth import offered_in
 from predilect.papers.gaspk.posterior.joint import joint
 from predilect.papers.gaspk.posterior.posterior import GaSPKPosterior
 from predilect.papers.gaspk.questions import (
@@ -191,6 +191,17 @@ def simulate(model: Any, scenarios: Any, rule: str = "share", *, items: Any = No
         "of": [of] * len(share),
     }  # fmt: skip
     return frame_of(model, table, {})
+
+
+class Shares:
+    """What ``model.worth`` has of a GaSPK model: the shares of what is on offer. It has no coefficients."""
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+
+    def simulate(self, scenarios: Any, rule: str = "share", *, items: Any = None, of: str = "population") -> Any:
+        """See :func:`predilect.papers.gaspk.outputs.simulate`."""
+        return simulate(self._model, scenarios, rule, items=items, of=of)
 
 
 def segments(model: Any) -> Any:

@@ -26,11 +26,10 @@ from predilect.inference.gaussian.posterior import Posterior, Utilities
 from predilect.inference.gaussian.projection import Projection, item_covariance, item_covariance_gradient
 from predilect.inference.latent.evidence import maximise
 from predilect.inference.likelihoods.probit import threshold_for_tie_share
-from predilect.inference.people.expectation import Expectation
+from predilect.inference.people.expectation import Expectation, converge
 from predilect.inference.people.law import Law
 from predilect.inference.people.layout import People, lay_out
 from predilect.inference.people.posterior import PopulationPosterior
-from predilect.inference.people.update import settle
 from predilect.models.checks import item_kernel, optimises
 from predilect.models.reading import PairQueries, Training
 from predilect.papers.gppl.pooled import PooledFit, scale_prior
@@ -155,7 +154,7 @@ def fit_separate(
         Sigma = item_covariance(there, features, known) / math.exp(-at[0])  # K/s, to the bit
         threshold = math.exp(at[1]) if has_ties else 0.0
         return (
-            settle(people, sites, Law(Sigma, zero), threshold, tolerance=to, executor=executor),
+            converge(people, sites, Law(Sigma, zero), threshold, tolerance=to, executor=executor),
             there,
             Sigma,
             threshold,

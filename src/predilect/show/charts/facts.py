@@ -157,4 +157,4 @@ def part_worths_of(model: Any) -> tuple[pl.DataFrame, pl.DataFrame]:
     constants = [one.name for one in model.features_.outputs if one.kind == "missing"]
     unit = pl.when(pl.col("attribute").is_in(constants)).then(pl.lit(_CONSTANT)).otherwise(pl.lit(_UNIT))
     label = pl.when(pl.col("level") == "").then(unit).otherwise(pl.col("level")).alias("label")
-    return pl.DataFrame(model.importances()), pl.DataFrame(model.coefficients()).with_columns(label)
+    return pl.DataFrame(model.worth.importances()), pl.DataFrame(model.worth.coefficients()).with_columns(label)

@@ -13,7 +13,7 @@ import polars as pl
 
 from predilect._base.text import amount, number, percent
 from predilect._base.types import FloatArray
-from predilect.decisions.scales import ScaleName, scale_of
+from predilect.decisions.scales import scale_of
 from predilect.errors import DataError
 from predilect.evaluation.metrics import Reliability
 from predilect.show.charts.chart import Chart, Grid, Plane, Row, Series, Whiskers, isolated, name_of
@@ -67,7 +67,7 @@ def board_chart(
 
 @of_a_model
 def board(
-    model: Any, *, user: Any = None, top: int | None = None, scale: ScaleName = "probit", base: float | None = None,
+    model: Any, *, user: Any = None, top: int | None = None, scale: str = "probit", base: float | None = None,
     anchor: Any = None,
 ) -> Chart:  # fmt: skip
     """Scores with 95 % intervals by tier, best first: of the crowd or one person, of all items or the best ``top``.

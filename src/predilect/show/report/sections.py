@@ -469,7 +469,7 @@ def _attributes(told: Contents) -> Iterator[Part]:
     if not has_attributes(model):
         return
     if model.users_ is not None and len(model.users_) > MOST_WITH_DRAWS:
-        yield f"Left out here for more than {grouped(MOST_WITH_DRAWS)} people: model.part_worths() has them."
+        yield f"Left out here for more than {grouped(MOST_WITH_DRAWS)} people: model.worth.parts() has them."
         return
     importances, worths = part_worths_of(model)
     yield Figure(

@@ -37,7 +37,7 @@ from predilect.models.population.search.plan import Plan
 _UNSEEN = 0.5  # answers that what may happen, but did not, counts for
 _TOLERANCE = 1e-4
 _MAX_PASSES = 28
-# As in the end: a setting that learns by heart shows it only after more passes than a trial has.
+# As in the end: a setting that overfits shows it only after more passes than a trial has.
 _TOLERANCE_AS_FITTED, _MAX_PASSES_AS_FITTED = 1e-5, 100
 _SITE_TOLERANCE = 1e-3
 _WINDOW = 3  # iterations: settings are compared, not kept
@@ -61,7 +61,7 @@ class Trial:
         One a fold.
     calibration : Calibration
         The one that is held fixed, or that variance factor.
-    sooner : tuple of Trial
+    partial : tuple of Trial
         The same on the first fold alone, on the first two, and so on; fewer where the others were not worth a fit.
     """
 
@@ -69,12 +69,12 @@ class Trial:
     weights: FloatArray
     states: list[PopulationState]
     calibration: Calibration
-    sooner: tuple[Trial, ...] = ()
+    partial: tuple[Trial, ...] = ()
 
     @classmethod
     def of(
         cls, predicted: Sequence[Predicted], given: Calibration | None, likelihood: type[PairLikelihood] = Probit,
-        states: Sequence[PopulationState] = (), sooner: tuple[Trial, ...] = (),
+        states: Sequence[PopulationState] = (), partial: tuple[Trial, ...] = (),
     ) -> Trial:  # fmt: skip
         """From the predictions of the folds, at a given calibration or at the best variance factor."""
         asked: HeldOut = HeldOut.together([fold.asked for fold in predicted])
@@ -84,7 +84,7 @@ class Trial:
             given = Calibration(variance_factor(asked, likelihood))
         of_one_kind = asked._replace(kind=np.zeros_like(asked.kind))
         losses = -of_one_kind.log_chances(given, likelihood)
-        return cls(losses, asked.weight, list(states), given, sooner)
+        return cls(losses, asked.weight, list(states), given, partial)
 
     @property
     def converged(self) -> bool:
@@ -101,11 +101,11 @@ class Trial:
         """Mean of J over the fits, in nats."""
         return float(np.mean([state.objective for state in self.states]))
 
-    def loss_beside(self, best: Trial | None) -> float:
+    def loss_on_common_folds(self, best: Trial | None) -> float:
         """Mean log loss, of all folds that another trial has: what it would be if the others differed as the first."""
-        if best is None or len(self.sooner) >= len(best.sooner):
+        if best is None or len(self.partial) >= len(best.partial):
             return self.loss
-        return self.loss + best.loss - best.sooner[len(self.sooner)].loss
+        return self.loss + best.loss - best.partial[len(self.partial)].loss
 
     def tie_spread(self, first: float) -> float:
         """Spread of people's own tie thresholds by the evidence, fitted at the ``first``; 0 where none has ties."""
@@ -120,7 +120,7 @@ class Trial:
 
 def is_better(trial: Trial, best: Trial, n_errors: float = SIGNIFICANCE) -> bool:
     """Whether a trial gains enough on another to be believed: so many standard errors."""
-    if len(trial.sooner) < len(best.sooner):
+    if len(trial.partial) < len(best.partial):
         return False
     gain = best.losses - trial.losses
     weights = trial.weights / trial.weights.sum()
@@ -265,7 +265,7 @@ def run_trial(
         states.append(fold.fit(candidate, setting, start, population, as_fitted=as_fitted))
         predicted.append(fold.predict(candidate, setting, states[i]))
         trials.append(Trial.of(predicted, given, fold.people.likelihood, states, tuple(trials)))
-        best = warm.sooner[i] if race and warm is not None and i + 1 < len(folds) else None
+        best = warm.partial[i] if race and warm is not None and i + 1 < len(folds) else None
         enough_held_out = trials[i].weights.sum() >= _ENOUGH_TO_GIVE_UP
         if best is not None and enough_held_out and is_better(best, trials[i], (1 + i) * SIGNIFICANCE):
             break

@@ -21,11 +21,11 @@ from predilect.inference.likelihoods.calibration import Calibration
 from predilect.inference.likelihoods.orders import Orders, PairsOfOrders, shared_noise
 from predilect.inference.likelihoods.views import PairLikelihood
 from predilect.inference.people.engaged import shares_of_answers, with_clicks
+from predilect.inference.people.expectation import converge
 from predilect.inference.people.law import Law
 from predilect.inference.people.layout import OF_PEOPLE, People, lay_out_columns
 from predilect.inference.people.posterior import PopulationPosterior
 from predilect.inference.people.queries import kinds_of_sets
-from predilect.inference.people.update import settle
 
 
 class HeldOut(NamedTuple):
@@ -211,10 +211,10 @@ def _settled(
     people: People, sites: Sites, posterior: PopulationPosterior, law: Law, delta: float,
     executor: ThreadPoolExecutor | None,
 ) -> People:  # fmt: skip
-    """People whose sites, in place, are at rest, with what their answers say of whether they click at random."""
+    """People whose sites, in place, have converged, with what their answers say of whether they click at random."""
     rate = posterior.calibration.click_rate
     people = with_clicks(people, rate, shares_of_answers(posterior.people) if rate else None)
-    found = settle(people, sites, law, delta, tolerance=_SITE_TOLERANCE, executor=executor)
+    found = converge(people, sites, law, delta, tolerance=_SITE_TOLERANCE, executor=executor)
     return replace(people, engaged=found.engaged, clicks=np.zeros(0)) if rate else people
 
 
@@ -247,7 +247,7 @@ def _of_covariates(comparisons: Comparisons, posterior: PopulationPosterior, row
     if effects is None or x is None:
         return {"offset": np.zeros(len(rows))}
     found = {"offset": np.asarray(x @ effects.mean)[rows]}
-    return found | {"sway": x[rows] * effects.spread} if len(effects.spread) else found
+    return found | {"slope_columns": x[rows] * effects.spread} if len(effects.spread) else found
 
 
 STEPS = (0, 1, 3, 6)  # answers of a newcomer that are known

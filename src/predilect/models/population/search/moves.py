@@ -125,7 +125,7 @@ class HeldOutSearch:
         """Fit and judge, and note; arguments as of :func:`~predilect.models.population.search.folds.run_trial`."""
         trial = run_trial(self.folds, candidate, setting, self.given(setting), warm, population, **how)
         setting = replace(setting, calibration=trial.calibration)
-        self.trials.append({"basis": candidate.kind, **setting.to_dict(), "log_loss": trial.loss_beside(warm)})
+        self.trials.append({"basis": candidate.kind, **setting.to_dict(), "log_loss": trial.loss_on_common_folds(warm)})
         if self.plan.watch:
             self.plan.watch("choosing the prior by held-out answers", len(self.trials))
         return trial
@@ -305,7 +305,7 @@ def _spreads(search: HeldOutSearch, setting: Hyperparameters, spreads: Sequence[
     for spread in spreads:
         gained = yield Proposal(replace(setting, consistency_spread=spread), race=True)
         best = search.best.trial
-        if not gained and search.latest.loss_beside(best) > best.loss:  # a larger one would lose more
+        if not gained and search.latest.loss_on_common_folds(best) > best.loss:  # a larger one would lose more
             return
 
 

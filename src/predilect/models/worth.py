@@ -1,4 +1,4 @@
-"""The conjoint kit of models that say what attributes are worth."""
+"""What attributes are worth to people: ``model.worth``, of models that learn it from choices."""
 
 from __future__ import annotations
 
@@ -17,15 +17,16 @@ from predilect.data import Comparisons, ItemFeatures, Vocabulary, build_frame
 from predilect.data.attributes import refuse_left_out
 from predilect.data.choices import choices_of
 from predilect.data.features import FeatureSpace
-from predilect.decisions import conjoint, offers
+from predilect.decisions import conjoint
 from predilect.errors import DataError, DataWarning
+from predilect.inference.likelihoods.special import Z_95
 from predilect.models.reading import beyond, codes_of_sets, read_answers
 
 _STEP = 1e-4  # of a price, for the slope of utilities at it
 
 
-class Kit:
-    """Base of estimators that say what attributes are worth to people."""
+class OfAttributes:
+    """Base of estimators that say what attributes are worth to people: what :class:`Worth` asks of them."""
 
     users_: Vocabulary | None
     _backend: str
@@ -53,6 +54,11 @@ class Kit:
         """How many times too large the standard deviations of draws are, whose quantiles are Student's."""
         return 1.0
 
+    @property
+    def _has_normal_coefficients(self) -> bool:
+        """Whether the population's coefficients are numbers, with errors that are normal, or Student's."""
+        return False
+
     @abstractmethod
     def _rows(self, codes: IntArray, described: FloatArray) -> Any:
         """What :meth:`~predilect.decisions.conjoint.PersonDraws.utilities` takes, of the items with these codes, (k,).
@@ -68,7 +74,22 @@ class Kit:
     def _user_code(self, user: Any) -> int:
         """Code of a person."""
 
-    def part_worths(self) -> Any:
+    @property
+    def worth(self) -> Worth:
+        """What attributes are worth: ``model.worth.parts()``, ``.importances()``, ``.simulate(...)`` ..."""
+        return Worth(self)
+
+
+class Worth:
+    """What attributes are worth to people, of one fitted model: ``model.worth``.
+
+    Methods raise a DataError where the model was fitted without attributes.
+    """
+
+    def __init__(self, model: OfAttributes) -> None:
+        self._model = model
+
+    def parts(self) -> Any:
         """Everybody's coefficients.
 
         Returns
@@ -78,11 +99,12 @@ class Kit:
             the levels of a category sum to 0), mean, sd, lower, upper (95 % interval); in the units of the attributes,
             and of the noise of that person's answers.
         """
-        draws = self._person_draws()
-        apart = self.users_ is not None and draws.n_people == len(self.users_)
-        users = list(self.users_.ids) if self.users_ is not None and apart else ["everyone"]
+        model = self._model
+        draws = model._person_draws()
+        apart = model.users_ is not None and draws.n_people == len(model.users_)
+        users = list(model.users_.ids) if model.users_ is not None and apart else ["everyone"]
         table = conjoint.part_worths(draws, users)
-        return build_frame(table | {"sd": table["sd"] / self._student}, self._backend)
+        return build_frame(table | {"sd": table["sd"] / model._student}, model._backend)
 
     def coefficients(self) -> Any:
         """Means of the population's coefficients, and how people differ in them, in the units of the attributes.
@@ -100,9 +122,14 @@ class Kit:
         -----
         Of :class:`~predilect.Population` they are those of a model of the attributes alone, in units of the median
         person's noise: what items have to themselves is noise too, so that they may be a little smaller than the mean
-        of the part-worths (population.md section 4, "The population of coefficients").
+        of the part-worths (population.md section 4, "The population of coefficients"). Of a logit with fixed
+        coefficients the interval is 1.96 sd each way, or Student's where errors are clustered.
         """
-        return build_frame(conjoint.coefficients(self._person_draws()), self._backend)
+        model = self._model
+        table = conjoint.coefficients(model._person_draws())
+        if model._has_normal_coefficients:
+            table |= {name: table["mean"] + z * table["sd"] for name, z in (("lower", -Z_95), ("upper", Z_95))}
+        return build_frame(table | {"sd": table["sd"] / model._student}, model._backend)
 
     def importances(self, of: str = "population") -> Any:
         """Share of the range of a person's utilities over the items that each attribute makes.
@@ -124,7 +151,8 @@ class Kit:
         population.md section 4, "Averages over people". A term that is a product has a range of its own, beside those
         of its factors.
         """
-        return build_frame(conjoint.importances(self._person_draws(), of, self.seed_), self._backend)
+        model = self._model
+        return build_frame(conjoint.importances(model._person_draws(), of, model.seed_), model._backend)
 
     def willingness_to_pay(self, price: str, user: Any = None) -> Any:
         """What one unit of each attribute is worth, in units of the price.
@@ -143,12 +171,13 @@ class Kit:
             where the price may be without effect: the ratio is then unbounded). Of a category the worth of a level is
             against the mean of all levels.
         """
+        model = self._model
         check_arguments(price=price, user=user)
-        draws = self._person_draws()
-        if self.features_ is not None:
-            refuse_left_out(price, self.features_, self.attributes_)
-        code = -1 if user is None else self._user_code(user)
-        return build_frame(conjoint.willingness_to_pay(draws, price, code), self._backend)
+        draws = model._person_draws()
+        if model.features_ is not None:
+            refuse_left_out(price, model.features_, model.attributes_)
+        code = -1 if user is None else model._user_code(user)
+        return build_frame(conjoint.willingness_to_pay(draws, price, code), model._backend)
 
     def contrasts(self, attribute: str, user: Any = None) -> Any:
         """Differences between the levels of a category, each with its interval.
@@ -171,13 +200,14 @@ class Kit:
         DataError
             If the attribute is no category whose worth answers tell.
         """
+        model = self._model
         check_arguments(attribute=attribute, user=user)
-        draws = self._person_draws()
-        if self.features_ is not None:
-            refuse_left_out(attribute, self.features_, self.attributes_)
-        code = -1 if user is None else self._user_code(user)
+        draws = model._person_draws()
+        if model.features_ is not None:
+            refuse_left_out(attribute, model.features_, model.attributes_)
+        code = -1 if user is None else model._user_code(user)
         table = conjoint.contrasts(draws, attribute, code)
-        return build_frame(table | {"sd": table["sd"] / self._student}, self._backend)
+        return build_frame(table | {"sd": table["sd"] / model._student}, model._backend)
 
     def fit_of_people(self, X: Any = None) -> Any:
         """How well everybody's choices are explained, and who answers no better than chance.
@@ -209,7 +239,8 @@ class Kit:
         who chose 12 times from four, 40 of whom were made to guess, 28 of these and 7 others are above .9, 39 and 20
         above .5.
         """
-        draws = self._person_draws()
+        model = self._model
+        draws = model._person_draws()
         answers = self._held_answers() if X is None else read_answers(X, None)
         choices = choices_of(answers)
         people, first = np.unique(choices.user, return_index=True)
@@ -217,18 +248,19 @@ class Kit:
         of_person = np.split(choices.item, choices.ptr[first[1:]])
         sets = [list(answers.items.labels(np.unique(items))) for items in of_person]
         who: list[int | None] = [0] * len(names)
-        if self.users_ is not None:
-            codes = self.users_.codes(names, unknown="minus_one", what="user").tolist()
+        if model.users_ is not None:
+            codes = model.users_.codes(names, unknown="minus_one", what="user").tolist()
             who = [None if code < 0 else code for code in codes]
-        codes, described = codes_of_sets(self, sets, None)
-        rows = [self._rows(one, described) for one in codes]
+        codes, described = codes_of_sets(model, sets, None)
+        rows = [model._rows(one, described) for one in codes]
         found = conjoint.fit_of_people(draws, choices, who, rows)
-        return build_frame({"user": names, **found}, self._backend)
+        return build_frame({"user": names, **found}, model._backend)
 
     def _held_answers(self) -> Comparisons:
-        if self.comparisons_ is None:
+        model = self._model
+        if model.comparisons_ is None:
             raise DataError("a saved model does not hold the answers of its fit. Give them: fit_of_people(answers)")
-        return self.comparisons_
+        return model.comparisons_
 
     def simulate(
         self, scenarios: Mapping[str, Sequence[Any]] | Sequence[Any], rule: str = "share", *, items: Any = None,
@@ -265,12 +297,13 @@ class Kit:
         DataWarning
             If numbers of new items lie outside the range of those of the fit: shares then follow a straight line.
         """
+        model = self._model
         check_arguments(items=items)
-        draws = self._person_draws()
+        draws = model._person_draws()
         sets = offered_in(scenarios)
-        codes, described = codes_of_sets(self, list(sets.values()), items)
+        codes, described = codes_of_sets(model, list(sets.values()), items)
         self._warn_beyond(described)
-        rows = (self._rows(one, described) for one in codes)
+        rows = (model._rows(one, described) for one in codes)
         return self._shares(draws, "scenario", zip(sets, sets.values(), rows, strict=True), rule, of)
 
     def price_curve(
@@ -297,18 +330,19 @@ class Kit:
         table : data frame of the caller's kind
             Columns price (the value), item, share, lower, upper, of, for all items on offer. Warns as :meth:`simulate`.
         """
+        model = self._model
         check_arguments(scenario=scenario, price=price, values=values)
-        draws, values = self._person_draws(), _finite(values)
+        draws, values = model._person_draws(), _finite(values)
         offered = _offered("", scenario)
         place = _place_of(offered, item, price)
         codes, encoded = self._on_offer(offered, price, items)
-        features, described = self.features_, encoded[len(self.items_) :]
+        features, described = model.features_, encoded[len(model.items_) :]
         assert features is not None
         changes = [features.shifted(encoded[codes[place]], price, value) for value in values]
-        others = encoded[[code for code in np.unique(codes) if code >= len(self.items_) and code != codes[place]]]
+        others = encoded[[code for code in np.unique(codes) if code >= len(model.items_) and code != codes[place]]]
         self._warn_beyond(np.concatenate([encoded[codes[place]] + np.array(changes), others]))
-        rows = self._rows(codes, described)
-        moved = [(value, offered, self._moved(rows, place, one)) for value, one in zip(values, changes, strict=True)]
+        rows = model._rows(codes, described)
+        moved = [(value, offered, model._moved(rows, place, one)) for value, one in zip(values, changes, strict=True)]
         return self._shares(draws, "price", moved, rule, of)
 
     def elasticities(self, scenario: Sequence[Any], price: str, *, items: Any = None, of: str = "population") -> Any:
@@ -335,24 +369,82 @@ class Kit:
         DataError
             As :meth:`price_curve`.
         """
+        model = self._model
         check_arguments(scenario=scenario, price=price)
-        draws, ids = self._person_draws(), _offered("", scenario)
+        draws, ids = model._person_draws(), _offered("", scenario)
         k = len(ids)
         codes, encoded = self._on_offer(ids, price, items)
-        rows = self._rows(np.tile(codes, 2), encoded[len(self.items_) :])
-        assert self.features_ is not None
-        now = self.features_.numbers(encoded[codes])[price]
-        step = _STEP * np.maximum(np.abs(now), _STEP * float(np.ptp(self.features_.numbers(self._space.matrix)[price])))
-        priced = np.flatnonzero(~self.features_.lack(encoded[codes], price)).tolist()
+        rows = model._rows(np.tile(codes, 2), encoded[len(model.items_) :])
+        assert model.features_ is not None
+        now = model.features_.numbers(encoded[codes])[price]
+        known = model.features_.numbers(model._space.matrix)[price]
+        step = _STEP * np.maximum(np.abs(now), _STEP * float(np.ptp(known)))
+        priced = np.flatnonzero(~model.features_.lack(encoded[codes], price)).tolist()
         if not priced:
             raise DataError(f'nothing on offer has the attribute "{price}"')
         for j in priced:
-            change = self.features_.shifted(encoded[codes[j]], price, float(now[j] + step[j]))
-            rows = self._moved(rows, k + j, change)
-        found = offers.elasticities(draws, rows, step, now, of, self.seed_)
+            change = model.features_.shifted(encoded[codes[j]], price, float(now[j] + step[j]))
+            rows = model._moved(rows, k + j, change)
+        found = conjoint.elasticities(draws, rows, step, now, of, model.seed_)
         table = {"item": [one for one in ids for _ in priced], "changes": [ids[j] for j in priced] * k}
         columns = zip(("elasticity", "lower", "upper"), (part[:, priced].ravel() for part in found), strict=True)
-        return build_frame({**table, **dict(columns), "of": [of] * k * len(priced)}, self._backend)
+        return build_frame({**table, **dict(columns), "of": [of] * k * len(priced)}, model._backend)
+
+    def surplus(
+        self, scenarios: Mapping[str, Sequence[Any]], price: str, *, items: Any = None, of: str = "population"
+    ) -> Any:
+        """Consumer surplus: how much more a choice from one scenario is worth to people than from the first, in money.
+
+        Parameters
+        ----------
+        scenarios : mapping of name to list of item ids
+            What is on offer, in the first now, say, and in each other instead.
+        price : str
+            The attribute that is money.
+        items, of
+            As in :meth:`simulate`.
+
+        Returns
+        -------
+        table : data frame of the caller's kind
+            A row a scenario: scenario, surplus (of one choice, mean over people, in units of the price; of the first
+            scenario 0), lower, upper (95 % interval), of.
+
+        Raises
+        ------
+        DataError
+            As :meth:`price_curve`, if there are fewer than two scenarios, or where utility may rise with the price in
+            some draw of somebody: the amount then has no mean.
+
+        Notes
+        -----
+        The change of the expected utility of what is chosen, over the fall of utility by one unit of the price (Small
+        and Rosen 1981); of a logit the change of log Σ exp V (the logsum). Effects of income are not in it. Where the
+        price is piecewise, a unit is one at the price of the first item that has one.
+        """
+        check_arguments(items=items)
+        model = self._model
+        draws, offered = model._person_draws(), offered_in(scenarios)
+        if len(offered) < 2:
+            raise DataError("surplus is a difference between scenarios. Give two or more, by name")
+        ids = [one for some in offered.values() for one in some]
+        unique = list({str(one): one for one in ids}.values())
+        codes, encoded = self._on_offer(unique, price, items)
+        assert model.features_ is not None
+        priced = np.flatnonzero(~model.features_.lack(encoded[codes], price))
+        if not len(priced):
+            raise DataError(f'nothing on offer has the attribute "{price}"')
+        self._warn_beyond(encoded[len(model.items_) :])
+        moved = int(priced[0])
+        step = _STEP * max(1e-12, float(np.ptp(model.features_.numbers(model._space.matrix)[price])))
+        now = float(model.features_.numbers(encoded[codes])[price][moved])
+        rows = model._rows(np.append(codes, codes[moved]), encoded[len(model.items_) :])
+        rows = model._moved(rows, len(codes), model.features_.shifted(encoded[codes[moved]], price, now + step))
+        place = {str(one): k for k, one in enumerate(unique)}
+        sets = [np.array([place[str(one)] for one in some]) for some in offered.values()]
+        mean, lower, upper = conjoint.surplus(draws, price, rows, moved, step, sets, of, model.seed_)
+        table = {"scenario": list(offered), "surplus": mean, "lower": lower, "upper": upper, "of": [of] * len(sets)}
+        return build_frame(table, model._backend)
 
     def best_price(
         self, scenario: Sequence[Any], item: Any, price: str, values: Sequence[float], maximise: str = "revenue", *,
@@ -382,23 +474,24 @@ class Kit:
         DataError
             As :meth:`price_curve`.
         """
-        check_choice("maximise", maximise, offers.AIMS)
+        model = self._model
+        check_choice("maximise", maximise, conjoint.AIMS)
         check_arguments(scenario=scenario, price=price, values=values)
         check_number("cost", cost)
-        draws, ids, values = self._person_draws(), _offered("", scenario), _finite(values)
+        draws, ids, values = model._person_draws(), _offered("", scenario), _finite(values)
         place, k = _place_of(ids, item, price), len(ids)
         codes, encoded = self._on_offer(ids, price, items)
-        assert self.features_ is not None
-        rows = self._rows(np.append(codes, np.repeat(codes[place], len(values))), encoded[len(self.items_) :])
-        changes = [self.features_.shifted(encoded[codes[place]], price, value) for value in values]
+        assert model.features_ is not None
+        rows = model._rows(np.append(codes, np.repeat(codes[place], len(values))), encoded[len(model.items_) :])
+        changes = [model.features_.shifted(encoded[codes[place]], price, value) for value in values]
         self._warn_beyond(encoded[codes[place]] + np.array(changes))
         sets = []
         for number, (value, change) in enumerate(zip(values, changes, strict=True)):
-            rows = self._moved(rows, k + number, change)
+            rows = model._moved(rows, k + number, change)
             there = np.arange(k)
             there[place] = k + number
             worth = {"share": 1.0, "revenue": value, "margin": value - cost}[maximise]
-            sets.append(offers.Offer(there, np.array([place]), np.array([worth])))
+            sets.append(conjoint.Offer(there, np.array([place]), np.array([worth])))
         return self._best({"price": values}, draws, rows, sets, of)
 
     def best_line(
@@ -434,7 +527,8 @@ class Kit:
         DataError
             As :meth:`simulate`; if there are more than 2 000 lines, or a cost is missing.
         """
-        check_choice("maximise", maximise, offers.AIMS)
+        model = self._model
+        check_choice("maximise", maximise, conjoint.AIMS)
         check_arguments(ours=ours, against=against, size=size)
         check_text("price", price, None, of="the name of an attribute")
         ours = list(ours)
@@ -442,56 +536,59 @@ class Kit:
             check_number("cost", one)
         if maximise != "share" and price is None:
             raise DataError(f"{maximise} needs the attribute that is the price ({either('--price NAME', 'price=...')})")
-        draws, ids = self._person_draws(), _offered("", [*ours, *against])
+        draws, ids = model._person_draws(), _offered("", [*ours, *against])
         codes, encoded = self._on_offer(ids, price, items)
         lacking = [one for one in ours if one not in cost] if isinstance(cost, Mapping) else []
         if lacking:
             raise DataError(f"cost names no amount for {quoted(lacking[0])}. Give one for each of our offers")
         worth = np.ones(len(ours))
-        if price is not None and maximise != "share" and self.features_ is not None:
-            if (without := self.features_.lack(encoded[codes[: len(ours)]], price)).any():
+        if price is not None and maximise != "share" and model.features_ is not None:
+            if (without := model.features_.lack(encoded[codes[: len(ours)]], price)).any():
                 raise DataError(f'our offer {quoted(ours[int(np.argmax(without))])} has no "{price}"')
-            worth = self.features_.numbers(encoded[codes])[price][: len(ours)]
+            worth = model.features_.numbers(encoded[codes])[price][: len(ours)]
             if maximise == "margin":
                 worth = worth - np.array([cost[one] if isinstance(cost, Mapping) else cost for one in ours])
         others = np.arange(len(ours), len(ids))
-        lines = offers.lines_of(len(ours), size)
-        sets = [offers.Offer(np.append(np.array(one), others), np.arange(size), worth[list(one)]) for one in lines]
+        lines = conjoint.lines_of(len(ours), size)
+        sets = [conjoint.Offer(np.append(np.array(one), others), np.arange(size), worth[list(one)]) for one in lines]
         names = [" + ".join(str(ours[k]) for k in one) for one in lines]
-        rows = self._rows(codes, encoded[len(self.items_) :])
+        rows = model._rows(codes, encoded[len(model.items_) :])
         return self._best({"line": names}, draws, rows, sets, of, in_order=True)
 
     def _on_offer(self, ids: list[Any], price: str | None, items: Any) -> tuple[IntArray, FloatArray]:
         """Codes of items on offer, and encoded attributes of all; DataError if there is no such price."""
-        if self.features_ is None:
+        model = self._model
+        if model.features_ is None:
             raise DataError(f"the model was fitted without attributes, so that no {price or 'price'} can change")
         if price is not None:
-            refuse_left_out(price, self.features_, self.attributes_)
-        (codes,), described = codes_of_sets(self, [ids], items)
-        encoded = np.concatenate([self._space.matrix, described])
+            refuse_left_out(price, model.features_, model.attributes_)
+        (codes,), described = codes_of_sets(model, [ids], items)
+        encoded = np.concatenate([model._space.matrix, described])
         if price is not None:
-            self.features_.shifted(np.zeros(encoded.shape[1]), price, 0.0)
+            model.features_.shifted(np.zeros(encoded.shape[1]), price, 0.0)
         return codes, encoded
 
     def _best(
-        self, labels: dict[str, list[Any]], draws: conjoint.PersonDraws, rows: Any, sets: list[offers.Offer], of: str,
+        self, labels: dict[str, list[Any]], draws: conjoint.PersonDraws, rows: Any, sets: list[conjoint.Offer], of: str,
         in_order: bool = False,
     ) -> Any:  # fmt: skip
         """What sets bring, with what they are called."""
-        found = offers.best_of(draws, rows, sets, of, self.seed_)
+        model = self._model
+        found = conjoint.best_of(draws, rows, sets, of, model.seed_)
         order = np.argsort(-found[0], kind="stable") if in_order else np.arange(len(sets))
         table: dict[str, Any] = {name: [column[k] for k in order] for name, column in labels.items()}
         table |= {name: part[order] for name, part in zip(("brings", "lower", "upper", "p_best"), found, strict=True)}
         table["is_best"] = order == int(np.argmax(found[0]))
-        return build_frame({**table, "of": [of] * len(sets)}, self._backend)
+        return build_frame({**table, "of": [of] * len(sets)}, model._backend)
 
     def _warn_beyond(self, offers: FloatArray) -> None:
         """Warn of encoded attributes, (n, n_columns), outside the range of those of the items of the fit."""
-        if self.features_ is None:
+        model = self._model
+        if model.features_ is None:
             return
-        known = self.features_.numbers(self._space.matrix[self._space.known])
+        known = model.features_.numbers(model._space.matrix[model._space.known])
         ranges = {name: (float(values.min()), float(values.max())) for name, values in known.items()}
-        n, where = beyond(self.features_.numbers(offers), ranges)
+        n, where = beyond(model.features_.numbers(offers), ranges)
         if n:
             warnings.warn(
                 f"{n} of {len(offers)} offers lie outside the range of those the model learned from ({where}): there "
@@ -502,13 +599,40 @@ class Kit:
         self, draws: conjoint.PersonDraws, label: str, offered: Iterable[tuple[Any, list[Any], Any]], rule: str, of: str
     ) -> Any:
         """Shares of sets, each with a label, its items and their columns."""
+        model = self._model
         table: dict[str, list[Any]] = {name: [] for name in (label, "item", "share", "lower", "upper", "of")}
         for name, ids, rows in offered:
-            shares = (values.tolist() for values in conjoint.market_shares(draws, rows, rule, of, self.seed_))
+            shares = (values.tolist() for values in conjoint.market_shares(draws, rows, rule, of, model.seed_))
             columns = ([name] * len(ids), ids, *shares, [of] * len(ids))
             for column, values in zip(table.values(), columns, strict=True):
                 column += values
-        return build_frame(table, self._backend)
+        return build_frame(table, model._backend)
+
+
+# What the methods were called while they were the model's own.
+_FORMER = {
+    name: name
+    for name in (
+        "coefficients", "importances", "willingness_to_pay", "contrasts", "fit_of_people", "simulate", "price_curve",
+        "elasticities", "best_price", "best_line",
+    )
+} | {"part_worths": "parts"}  # fmt: skip
+
+
+def former(name: str) -> Any:
+    """The method of a model that a method of its worth was before."""
+
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        now = f"worth.{_FORMER[name]}"
+        warnings.warn(f"model.{name}(...) is model.{now}(...) now", FutureWarning, stacklevel=2)
+        return getattr(self.worth, _FORMER[name])(*args, **kwargs)
+
+    method.__name__, method.__doc__ = name, f"The former name of ``worth.{_FORMER[name]}``."
+    return method
+
+
+for _name in _FORMER:
+    setattr(OfAttributes, _name, former(_name))
 
 
 def _finite(values: Sequence[float]) -> list[float]:

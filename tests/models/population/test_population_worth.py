@@ -68,7 +68,7 @@ def worths(table, user):
 
 
 def test_part_worths_are_the_closest_linear_function_of_the_attributes(model):
-    found = worths(model.part_worths(), "u3")
+    found = worths(model.worth.parts(), "u3")
     assert [*found] == [("price", ""), ("size", ""), *(("color", name) for name in ("blue", "green", "red"))]
     assert abs(sum(found["color", name] for name in COLORS)) < 1e-9
     linear = np.array([
@@ -91,7 +91,7 @@ def test_the_constant_of_none_is_against_an_item_of_average_attributes():
     rows = DATA.to_frame().select("user", "left", "right", "winner")
     none = pl.DataFrame({"user": ["u1", "u2", "u3"], "left": "None", "right": ["i1", "i2", "i3"], "winner": "left"})
     model = Population(**GIVEN, basis="attributes").fit(pl.concat([rows, none]), items=items, reading={"task": "none"})
-    found = worths(model.part_worths(), "u3")
+    found = worths(model.worth.parts(), "u3")
     order, code = model.items_.codes(items["item"]), int(model.users_.codes(["u3"])[0])
     f = model.posterior_.person(code).mean[order]
     price, size = (np.array([*ITEMS[name], np.mean(ITEMS[name])]) for name in ("price", "size"))
@@ -104,11 +104,11 @@ def test_the_constant_of_none_is_against_an_item_of_average_attributes():
 
 
 def test_intervals_of_part_worths_hold_what_was_simulated(model):
-    table = model.willingness_to_pay("price")
+    table = model.worth.willingness_to_pay("price")
     assert table["attribute"].to_list() == ["size", "color", "color", "color"]
     size = table.row(0, named=True)
     assert size["lower"] < 0.03 / 0.5 < size["upper"]
-    importance = dict(model.importances().select("attribute", "importance").iter_rows())
+    importance = dict(model.worth.importances().select("attribute", "importance").iter_rows())
     assert abs(sum(importance.values()) - 1.0) < EXACT
     assert importance["color"] > 0.2
 
@@ -116,11 +116,11 @@ def test_intervals_of_part_worths_hold_what_was_simulated(model):
 def test_new_items_are_known_by_their_attributes(model):
     """With the attributes of a known one they differ from it by what it has to itself, without any by nothing."""
     new = {"item": ["new"], **{name: [column[3]] for name, column in ITEMS.items() if name != "item"}}
-    share = dict(model.simulate(["i1", "new"], items=new).select("item", "share").iter_rows())
-    known = dict(model.simulate(["i1", "i3"]).select("item", "share").iter_rows())
+    share = dict(model.worth.simulate(["i1", "new"], items=new).select("item", "share").iter_rows())
+    known = dict(model.worth.simulate(["i1", "i3"]).select("item", "share").iter_rows())
     assert abs(share["new"] - known["i3"]) < (0.005 if model.basis == "attributes" else 0.25)  # of draws
     with pytest.raises(DataError, match=r"first: 'new'\)\. Give their attributes"):
-        model.simulate(["i1", "new"])
+        model.worth.simulate(["i1", "new"])
 
 
 @pytest.mark.parametrize(("name", "empty"), [("price", float("nan")), ("color", ""), ("size", None)])
@@ -128,10 +128,10 @@ def test_new_items_come_with_all_attributes(model, name, empty):
     whole = {"item": ["i1", "new"], "price": [2.0, 3.0], "size": [0.0, 10.0], "color": ["red", "red"]}
     lacking = whole | {name: [empty, empty]}
     with pytest.raises(DataError, match=rf'"{name}" is empty for 1 new item \(first: \'new\', row 2 of items\)'):
-        model.simulate(["i1", "new"], items=lacking)
+        model.worth.simulate(["i1", "new"], items=lacking)
     with pytest.raises(DataError, match=f'"{name}" is empty for 1 new item'):
-        model.price_curve(["i1", "new"], "i1", "price", [1.0], items=lacking)
-    assert model.simulate(["i1", "i2"], items=lacking).equals(model.simulate(["i1", "i2"]))
+        model.worth.price_curve(["i1", "new"], "i1", "price", [1.0], items=lacking)
+    assert model.worth.simulate(["i1", "i2"], items=lacking).equals(model.worth.simulate(["i1", "i2"]))
 
 
 def test_new_items_may_lack_what_items_of_the_fit_lack():
@@ -140,10 +140,10 @@ def test_new_items_may_lack_what_items_of_the_fit_lack():
             "size": [*ITEMS["size"][:-1], None], "color": [None, None, *ITEMS["color"][2:-1], None]}  # fmt: skip
     model = Population(**GIVEN, basis="attributes", feature_weight=1.0).fit(DATA, items=gaps)
     new = {"item": ["new"], "price": [None], "size": ITEMS["size"][:1], "color": [None]}
-    share = dict(model.simulate(["new", "i0", "i3"], items=new).select("item", "share").iter_rows())
+    share = dict(model.worth.simulate(["new", "i0", "i3"], items=new).select("item", "share").iter_rows())
     assert abs(share["new"] - share["i0"]) < 0.03
     with pytest.raises(DataError, match='"size" is empty for 1 new item'):
-        model.simulate(["new", "i0"], items=new | {"size": [None]})
+        model.worth.simulate(["new", "i0"], items=new | {"size": [None]})
 
 
 def test_shares_beyond_what_was_seen_are_told(model):
@@ -151,30 +151,30 @@ def test_shares_beyond_what_was_seen_are_told(model):
     with pytest.warns(
         DataWarning, match=r"1 of 2 offers lie outside .*\(price from 2 to 5; size from 0 to 40\): there"
     ):
-        model.simulate(["new", "far"], items=new)
+        model.worth.simulate(["new", "far"], items=new)
     inside = {name: column[:1] for name, column in new.items()}
-    assert len(model.simulate(["new", "i1"], items=inside)) == 2  # no warning, which would be an error
+    assert len(model.worth.simulate(["new", "i1"], items=inside)) == 2  # no warning, which would be an error
     with pytest.warns(DataWarning, match=r"2 of 3 offers lie outside .*\(price from 2 to 5\)"):
-        table = model.price_curve(["i1", "i2"], "i1", "price", [-200.0, 3.0, 200.0])
+        table = model.worth.price_curve(["i1", "i2"], "i1", "price", [-200.0, 3.0, 200.0])
     assert (table["lower"] <= table["share"]).all()
     assert (table["share"] <= table["upper"]).all()
     with pytest.warns(DataWarning, match=r"1 of 2 offers lie outside"):  # and not that the price was 6
-        model.price_curve(["far", "i2"], "far", "price", [3.0, 6.0], items=new | {"size": [0.0, 0.0]})
+        model.worth.price_curve(["far", "i2"], "far", "price", [3.0, 6.0], items=new | {"size": [0.0, 0.0]})
 
 
 def test_the_same_seed_gives_the_same_bits_and_order_of_items_does_not_matter(model):
-    table = model.part_worths()
-    assert table.equals(model.part_worths())
+    table = model.worth.parts()
+    assert table.equals(model.worth.parts())
     places = RNG.permutation(N_ITEMS)
     shuffled = {name: [column[i] for i in places] for name, column in ITEMS.items()}
     other = clone(model).fit(DATA, items=shuffled)
-    np.testing.assert_allclose(other.part_worths()["mean"], table["mean"], atol=1e-6)
+    np.testing.assert_allclose(other.worth.parts()["mean"], table["mean"], atol=1e-6)
 
 
 def test_averages_are_of_the_population_unless_the_people_of_the_fit_are_asked_for(model):
     calls = (
-        model.importances, lambda **of: model.simulate(["i1", "i2"], **of),
-        lambda **of: model.price_curve(["i1", "i2"], "i1", "price", [2.0, 4.0], **of),
+        model.worth.importances, lambda **of: model.worth.simulate(["i1", "i2"], **of),
+        lambda **of: model.worth.price_curve(["i1", "i2"], "i1", "price", [2.0, 4.0], **of),
     )  # fmt: skip
     for call in calls:
         everybody, alone = call(), call(of="respondents")
@@ -195,7 +195,7 @@ def test_averages_have_the_same_bits_in_any_order_of_people():
         model = Population(**GIVEN, basis="attributes").fit(
             Comparisons.from_frame(rows, columns={"task": "task"}), items=ITEMS
         )
-        tables.append((model.importances(), model.simulate(["i1", "i2"])))
+        tables.append((model.worth.importances(), model.worth.simulate(["i1", "i2"])))
     assert all(one.equals(other) for one, other in zip(*tables, strict=True))
 
 
@@ -209,13 +209,17 @@ def test_what_other_attributes_tell_is_left_out_and_said(settings, tmp_path):
     found.save(tmp_path / "model")
     for model in (found, Population.load(tmp_path / "model")):
         assert sorted(model.attributes_) == ["color", "price", "size"]
-        assert set(model.part_worths()["attribute"]) == set(model.importances()["attribute"]) == set(model.attributes_)
+        assert (
+            set(model.worth.parts()["attribute"])
+            == set(model.worth.importances()["attribute"])
+            == set(model.attributes_)
+        )
         assert any("Within answers nothing of grade, cents varies" in line for line in model.describe())
         with pytest.raises(DataError, match=r'what "cents" is worth is not known.*these are: price, size, color'):
-            model.willingness_to_pay("cents")
+            model.worth.willingness_to_pay("cents")
         with pytest.raises(DataError, match='what "grade" is worth is not known'):
-            model.price_curve(["i1", "i2"], "i1", "grade", [1.0])
-    assert found.coefficients().filter(pl.col("attribute") == "price")["mean"][0] < -0.25  # and no share of it
+            model.worth.price_curve(["i1", "i2"], "i1", "grade", [1.0])
+    assert found.worth.coefficients().filter(pl.col("attribute") == "price")["mean"][0] < -0.25  # and no share of it
 
 
 def test_where_answers_tell_no_attribute_nothing_is_said_of_them():
@@ -231,28 +235,28 @@ def test_where_answers_tell_no_attribute_nothing_is_said_of_them():
     model = Population(**GIVEN).fit(rows, items=items, reading=LEFT)
     assert model.attributes_ == []
     with pytest.raises(DataError, match=r"nothing is learned of what attributes are worth\. Within .* nothing of pair"):
-        model.importances()
+        model.worth.importances()
     assert "attributes" not in {one.key for one in contents_of(model).sections}
 
 
 def test_a_pooled_model_has_part_worths_of_everyone():
     model = Population(personal=False, n_jobs=1).fit(DATA, items=ITEMS)
-    table = model.part_worths()
+    table = model.worth.parts()
     assert set(table["user"]) == {"everyone"}
     assert table.filter(pl.col("attribute") == "price")["mean"][0] < 0.0
-    assert abs(model.simulate(["i1", "i2"])["share"].sum() - 1.0) < 1e-9
+    assert abs(model.worth.simulate(["i1", "i2"])["share"].sum() - 1.0) < 1e-9
 
 
 @pytest.mark.slow
 def test_without_attributes_it_says_what_to_give():
     model = Population(**GIVEN).fit(DATA)
     with pytest.raises(DataError, match=r"fitted without: fit\(\.\.\., items=table\)"):
-        model.part_worths()
+        model.worth.parts()
     same = {"item": ITEMS["item"], "price": [3.0] * N_ITEMS}
     with pytest.raises(DataError, match="no attribute differs between the items: Dropped constant"):
-        Population(**GIVEN).fit(DATA, items=same).importances()
+        Population(**GIVEN).fit(DATA, items=same).worth.importances()
     with pytest.raises(DataError, match="no attribute that is a number; these are: "):
-        Population(**GIVEN, basis="attributes").fit(DATA, items=ITEMS).willingness_to_pay("color")
+        Population(**GIVEN, basis="attributes").fit(DATA, items=ITEMS).worth.willingness_to_pay("color")
 
 
 @pytest.mark.data
@@ -266,7 +270,7 @@ def test_part_worths_of_electricity_are_those_of_hierarchical_bayes():
     choices = Comparisons.from_frame(pl.read_csv(folder / "comparisons.csv.gz"))
     model = Population(basis="attributes", consistency=0.0, feature_weight=1.0, n_jobs=1).fit(choices, items=items)
     bayes = MixedLogit(n_jobs=1).fit(choices, items=items)
-    both = model.part_worths().join(bayes.part_worths(), on=["user", "attribute", "level"])
+    both = model.worth.parts().join(bayes.worth.parts(), on=["user", "attribute", "level"])
     assert len(both) == 361 * 6
     means = both.group_by("attribute").agg(pl.col("mean", "mean_right").mean())
     amounts = dict(means.select("attribute", "mean").iter_rows())
@@ -286,7 +290,7 @@ def test_part_worths_are_as_unsure_as_the_consistency_that_they_are_in_units_of(
         care = np.exp(0.5 * rng.standard_normal(60))
         for user, a in enumerate(care):
             pairs_of(rng, user, a * taste * np.array(ITEMS["price"]), columns)
-        found = Population(consistency=0.5, n_jobs=1).fit(columns, items=ITEMS, reading=LEFT).part_worths()
+        found = Population(consistency=0.5, n_jobs=1).fit(columns, items=ITEMS, reading=LEFT).worth.parts()
         price = found.filter(pl.col("attribute") == "price").sort("user")
         true = taste * care
         inside.append(np.mean((price["lower"].to_numpy() < true) & (true < price["upper"].to_numpy())))
@@ -307,9 +311,16 @@ def test_averages_over_people_are_as_unsure_as_the_consensus_that_they_share():
         items = {name: ITEMS[name] for name in ("item", "price", "size")}
         model = Population(basis="attributes", consistency=0.0, n_jobs=1).fit(rows, items=items, reading=LEFT)
         ranges = np.abs(weights) * np.ptp(columns, axis=0)
-        price = model.importances("respondents").row(0)
+        price = model.worth.importances("respondents").row(0)
         inside.append(price[3] <= np.mean(ranges[:, 0] / ranges.sum(axis=1)) <= price[4])
-        share = model.simulate(["i0", "i6"], of="respondents").row(0)
+        share = model.worth.simulate(["i0", "i6"], of="respondents").row(0)
         of_shares.append(share[3] <= np.mean(ndtr(weights @ (columns[0] - columns[6]))) <= share[4])
     assert sum(inside) >= 20
     assert sum(of_shares) >= 20  # 13 where all people are drawn apart
+
+
+def test_former_names_warn_and_give_the_same(model):
+    now = {"part_worths": model.worth.parts, "coefficients": model.worth.coefficients}
+    for name, call in now.items():
+        with pytest.warns(FutureWarning, match=rf"model\.{name}\(\.\.\.\) is model\.worth\.{call.__name__}\("):
+            assert getattr(model, name)().equals(call())
