@@ -51,7 +51,7 @@ def folder(tmp_path_factory):
 
 IN_PYTHON = {
     "rank before fit": (lambda m: Population().rank(), "Call 'fit'"),
-    "list of tuples": (lambda m: m.fit([("tea", "milk", "tea")]), 'holds pairs.*at place 1.*columns with names.*"left"'),
+    "list of tuples": (lambda m: m.fit([("tea", "milk", "tea")]), 'holds pairs.*place 1.*columns with names.*"left"'),
     "array": (lambda m: m.fit(np.array([["tea", "milk"]])), "got ndarray. Give columns with names"),
     "unknown argument": (lambda m: Population(personel=True), 'no parameter "personel".*Did you mean "personal"?'),
     "a word for a flag": (lambda m: Population(personal="no").fit(ANSWERS), "True or False, not 'no'"),
