@@ -158,6 +158,16 @@ def test_columns_are_guessed_or_asked_for():
     assert both.users.ids == [1]
 
 
+def test_rows_that_lack_one_covariate_of_several_are_counted():
+    table = {
+        "left": ["a", "b", "c", "a"], "right": ["b", "c", "a", "c"], "winner": ["a", "b", "c", "a"],
+        "words_left": [1.0, None, 3.0, 4.0], "words_right": [1.0, 2.0, 3.0, 5.0],
+        "tokens_left": [1.0, 2.0, None, 3.0], "tokens_right": [1.0, 1.0, 1.0, 1.0],
+    }  # fmt: skip
+    with pytest.raises(DataError, match=r'missing in 2 rows \(.*"words" 1, "tokens" 1; first: row 2, 3\)'):
+        Comparisons.from_frame(table, columns={"covariates": ["words", "tokens"]})
+
+
 def test_not_a_table():
     with pytest.raises(DataError, match="expected a data frame"):
         Comparisons.from_frame(np.array([1, 2, 3]))
