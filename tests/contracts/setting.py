@@ -28,7 +28,7 @@ KEPT = {
     "test_parameters_that_json_cannot_hold_come_back",
 }
 
-# Another loop of an estimator may hang on the order of rows, random numbers and threads too, and reports otherwise.
+# What a second loop of an estimator may get wrong: the order of rows, random numbers, threads, and its report.
 OF_A_LOOP = {
     "test_comparisons_and_frames_are_one_and_the_same",
     "test_cross_val_score",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import re
 import shutil
 import tempfile
 from collections import Counter
@@ -519,6 +520,16 @@ class ModelWalk(RuleBasedStateMachine):
                 assert abs(sum(table["share"]) - 1.0) < ITERATIVE, table
             if name == "importances":
                 assert abs(sum(table[value]) - 1.0) < ITERATIVE, table
+
+    @precondition(lambda self: hasattr(self.model, "likelihood_ratio"))
+    @rule()
+    def likelihood_ratio(self) -> None:
+        """Nothing is left out of a model in itself, which is refused in words."""
+        before = self.said()
+        found = asking(self.model.likelihood_ratio, self.model)
+        assert isinstance(found, Refused), found
+        assert re.search("no fewer parameters|no maximum of the likelihood", found.why), found.why
+        same(before, self.said(), 0.0, "a test changes nothing")
 
     @precondition(lambda self: self.model is not None)
     @rule(user=st.none() | ANYBODY, scale=st.sampled_from(("probit", "logit", "elo", "0-100", "share")))

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
-from predilect._base.arguments import numbers_in
+from predilect._base.arguments import check_count, numbers_in
 from predilect._base.forks import refuse_without_threads
 from predilect._base.text import is_whole, quoted, shown
 from predilect.data.canonical import ALONE, AnswerColumns, canonical_answers, joined_tasks, row_offsets
@@ -442,7 +442,8 @@ class Comparisons:
 
     def head(self, n: int = 5) -> Any:
         """The first ``n`` rows of :meth:`to_frame`."""
-        return self.take(np.arange(min(int(n), self.n_rows))).to_frame()
+        check_count("n", n, 0)
+        return self.take(np.arange(min(n, self.n_rows))).to_frame()
 
     def _repr_html_(self) -> str:
         """What a notebook shows: how much there is, and the first rows."""

@@ -86,6 +86,16 @@ class Rows(NamedTuple):
         """The rows with another, or one, user."""
         return self._replace(user=np.full(len(self.key), user, dtype=np.int64))
 
+    def by_item(self, n_items: int) -> FloatArray:
+        """Number of answers on each item, (n_items,)."""
+        left, right, _, _ = sides_of(self.key)
+        return np.asarray(np.bincount(left, self.weight, n_items) + np.bincount(right, self.weight, n_items))
+
+    def task_numbers(self) -> IntArray:
+        """A number for each task of each user, (n,); -1 for answers by themselves."""
+        number = np.unique(np.stack([self.user, self.task]), axis=1, return_inverse=True)[1].reshape(-1)
+        return np.where(self.task < 0, -1, number)
+
     def merged(self) -> Rows:
         """In order; weights of equal answers by themselves are added, and of their sites the mean is taken.
 

@@ -27,6 +27,9 @@ _GUESSES = 0.9  # probability of guessing
 _ROUNDING = 1e-9  # of the largest coefficient: levels of a category sum to 0
 _NOTHING = 0.05  # share of a squared spread that is seen: below it the interval is as good as from 0 to infinity
 _ZERO = 0.025  # share of draws beyond which a price may be without effect
+AIMS = ("share", "revenue", "margin")
+_STEP = 1e-4  # of central differences of a chance, in units of utility
+_MOST_LINES = 2000
 
 
 class PersonDraws(Protocol):
@@ -386,11 +389,6 @@ def sd_of(draws: FloatArray) -> FloatArray:
 def _summary(draws: FloatArray) -> dict[str, FloatArray]:
     lower, upper = np.quantile(draws, TAILS_95, axis=0)
     return {"mean": draws.mean(axis=0), "sd": sd_of(draws), "lower": lower, "upper": upper}
-
-
-AIMS = ("share", "revenue", "margin")
-_STEP = 1e-4  # of central differences of a chance, in units of utility
-_MOST_LINES = 2000
 
 
 def elasticities(

@@ -33,6 +33,8 @@ _MOST_ITEMS = 1000  # of which all pairs are weighed; of more a random subset in
 _MOST_SETS = 400  # distinct sets of the first k; where there are more, so many draws stand for all
 _HALF = 0.5  # of the mean number of times shown: the quota of an item
 _EXACT_UP_TO = 4096  # margins whose information is computed by quadrature where there are ties
+_MOST_SUMMED = 10  # items of a set whose chance is summed over all ways to draw them
+_FEW_LEFT = 0.5  # of the pairs: with fewer left they are listed, not drawn until one is free
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,10 +223,6 @@ def _between_sets(f: FloatArray, k: int) -> FloatArray:
         others[:, inside] = 0.0
         W[inside] += q[row] / (1.0 - q[row]) * ((without * share[:, None]).T @ others)
     return W
-
-
-_MOST_SUMMED = 10  # items of a set whose chance is summed over all ways to draw them
-_FEW_LEFT = 0.5  # of the pairs: with fewer left they are listed, not drawn until one is free
 
 
 class Pair(NamedTuple):

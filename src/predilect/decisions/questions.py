@@ -49,6 +49,14 @@ from predilect.inference.gaussian.posterior import Utilities
 _MOST_PREDICTED = 5000  # pairs that are predicted one by one
 _MEASURES = {"bald": bald, "entropy": remaining_entropy}  # of what an answer tells
 STRATEGIES = (*_MEASURES, "eubo", "random")
+_DRAWS = 400  # of the utilities: the information of a set is known to about .01 bits
+_MOST_ITEMS = 60  # of which sets are made
+LARGEST_SET = 20
+_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(24)
+_WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
+# Where there are very many sets; of eight items right to .003 of a chance.
+_FEW_NODES, _FEW_WEIGHTS = np.polynomial.hermite_e.hermegauss(16)
+_FEW_WEIGHTS = _FEW_WEIGHTS / _FEW_WEIGHTS.sum()
 
 
 def suggest(
@@ -266,16 +274,6 @@ def _frame(
     columns |= pairs | {"score": scores}
     columns |= {f"p_{outcome}": chance[:, k] for k, outcome in enumerate(("left", "tie", "right"))}
     return build_frame(columns, model._backend)
-
-
-_DRAWS = 400  # of the utilities: the information of a set is known to about .01 bits
-_MOST_ITEMS = 60  # of which sets are made
-LARGEST_SET = 20
-_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(24)
-_WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
-# Where there are very many sets; of eight items right to .003 of a chance.
-_FEW_NODES, _FEW_WEIGHTS = np.polynomial.hermite_e.hermegauss(16)
-_FEW_WEIGHTS = _FEW_WEIGHTS / _FEW_WEIGHTS.sum()
 
 
 def suggest_set(

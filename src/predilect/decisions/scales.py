@@ -26,6 +26,7 @@ from predilect.inference.likelihoods.special import TAILS_95
 from predilect.inference.likelihoods.views import LOGISTIC_SLOPE
 
 ELO_OF_LOG_ODDS = 400.0 / math.log(10.0)
+_DRAWS = 200  # of each person
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,9 +248,6 @@ def scale_of(name: str | Scale, likelihood: str, base: float | None = None, anch
     if anchor is not None:
         told = f" {shown(anchor)} is at {base:g} by definition, and intervals are of the distance to it."
     return replace(unit, base=base, anchor=anchor, meaning=unit.meaning + told)
-
-
-_DRAWS = 200  # of each person
 
 
 def scores(model: Fitted, size: int = 4, anchor: Any = None, user: Any = None, *, random_state: int = 0) -> Any:

@@ -376,12 +376,7 @@ class Worth:
         codes, encoded = self._on_offer(ids, price, items)
         rows = model._rows(np.tile(codes, 2), encoded[len(model.items_) :])
         assert model.features_ is not None
-        now = model.features_.numbers(encoded[codes])[price]
-        known = model.features_.numbers(model._space.matrix)[price]
-        step = _STEP * np.maximum(np.abs(now), _STEP * float(np.ptp(known)))
-        priced = np.flatnonzero(~model.features_.lack(encoded[codes], price)).tolist()
-        if not priced:
-            raise DataError(f'nothing on offer has the attribute "{price}"')
+        now, step, priced = self._steps_of_price(price, encoded[codes])
         for j in priced:
             change = model.features_.shifted(encoded[codes[j]], price, float(now[j] + step[j]))
             rows = model._moved(rows, k + j, change)
@@ -431,15 +426,12 @@ class Worth:
         unique = list({str(one): one for one in ids}.values())
         codes, encoded = self._on_offer(unique, price, items)
         assert model.features_ is not None
-        priced = np.flatnonzero(~model.features_.lack(encoded[codes], price))
-        if not len(priced):
-            raise DataError(f'nothing on offer has the attribute "{price}"')
+        now, steps, priced = self._steps_of_price(price, encoded[codes])
         self._warn_beyond(encoded[len(model.items_) :])
-        moved = int(priced[0])
-        step = _STEP * max(1e-12, float(np.ptp(model.features_.numbers(model._space.matrix)[price])))
-        now = float(model.features_.numbers(encoded[codes])[price][moved])
+        moved, step = priced[0], float(steps[priced[0]])
         rows = model._rows(np.append(codes, codes[moved]), encoded[len(model.items_) :])
-        rows = model._moved(rows, len(codes), model.features_.shifted(encoded[codes[moved]], price, now + step))
+        change = model.features_.shifted(encoded[codes[moved]], price, float(now[moved]) + step)
+        rows = model._moved(rows, len(codes), change)
         place = {str(one): k for k, one in enumerate(unique)}
         sets = [np.array([place[str(one)] for one in some]) for some in offered.values()]
         mean, lower, upper = conjoint.surplus(draws, price, rows, moved, step, sets, of, model.seed_)
@@ -567,6 +559,19 @@ class Worth:
         if price is not None:
             model.features_.shifted(np.zeros(encoded.shape[1]), price, 0.0)
         return codes, encoded
+
+    def _steps_of_price(self, price: str, offered: FloatArray) -> tuple[FloatArray, FloatArray, list[int]]:
+        """Prices of what is on offer, encoded, and steps for slopes at them, (k,) each; and places of what has a price.
+
+        DataError if nothing has one.
+        """
+        features = self._model.features_
+        assert features is not None
+        priced = np.flatnonzero(~features.lack(offered, price)).tolist()
+        if not priced:
+            raise DataError(f'nothing on offer has the attribute "{price}"')
+        now, known = (features.numbers(table)[price] for table in (offered, self._model._space.matrix))
+        return now, _STEP * np.maximum(np.abs(now), _STEP * float(np.ptp(known))), priced
 
     def _best(
         self, labels: dict[str, list[Any]], draws: conjoint.PersonDraws, rows: Any, sets: list[conjoint.Offer], of: str,

@@ -39,7 +39,7 @@ from predilect.choice.mixed_logit.trajectories import (
 PRIOR_PEOPLE = 0.01  # prior precision of a mean: enough to be finite where all answers agree
 _KEPT = 1000  # draws of the population, of each chain
 _PEOPLE_BYTES = 1e8
-_CHUNKS = 20  # of a chain; progress is told after each
+_CHUNKS = 20  # of a chain; progress is shown after each
 _JITTER = 2.0  # of the starts of chains, in standard errors of the mean
 _WALK = 2.4  # of a random walk, over the root of its dimension
 _DIFFERENCE, _LEAST_CURVATURE = 1e-4, 0.1

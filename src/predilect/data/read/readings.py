@@ -134,11 +134,11 @@ def tried(error: Question, read: Callable[[ReadOptions], Assembled]) -> DataErro
         try:
             read(way[0].say)
         except Question:
-            kept.append(way)
+            pass  # asks about what else is open
         except DataError as other:
             refused.append(other)
-        else:
-            kept.append(way)
+            continue
+        kept.append(way)
     return Question(kept) if kept else refused[0]
 
 
@@ -149,11 +149,10 @@ def helped(error: Unclear, read: Callable[[ReadOptions], Assembled]) -> DataErro
         try:
             read(options)
         except (Question, Unclear):
-            told.append(sentence)
+            pass  # asks about what else is open
         except DataError:
             continue
-        else:
-            told.append(sentence)
+        told.append(sentence)
     return DataError(" ".join(told))
 
 

@@ -192,15 +192,13 @@ class Utilities:
     def differences(self, left: IntArray, right: IntArray) -> Differences:
         """What is known of f(left) - f(right), (n,)."""
         mean, variance = self.margins(left, right)
-        reach = Z_95 * np.sqrt(np.maximum(variance, 0.0))
-        return Differences(mean, variance, mean - reach, mean + reach, self.p_better(left, right))
+        sd = np.sqrt(np.maximum(variance, 0.0))
+        return Differences(mean, variance, mean - Z_95 * sd, mean + Z_95 * sd, _p_positive(mean, sd))
 
     def p_better(self, left: IntArray, right: IntArray) -> FloatArray:
         """Probability of f(left) > f(right), (n,); half where both are the same."""
         mean, variance = self.margins(left, right)
-        sd = np.sqrt(np.maximum(variance, 0.0))
-        z = np.divide(mean, sd, out=np.where(mean == 0.0, 0.0, np.copysign(np.inf, mean)), where=sd > 0.0)
-        return np.asarray(ndtr(z))
+        return _p_positive(mean, np.sqrt(np.maximum(variance, 0.0)))
 
     def opposite_draws(self, n_draws: int, rng: np.random.Generator) -> FloatArray:
         """Joint draws whose mean is exact, (n_draws, n_items)."""
@@ -252,16 +250,18 @@ class DrawnUtilities(Utilities):
 
     def differences(self, left: IntArray, right: IntArray) -> Differences:
         """Quantiles and shares of the draws."""
-        assert self.Phi is not None
-        z = (self.Phi[left] - self.Phi[right]) @ self.sample.T
+        z = self._drawn_differences(left, right)
         lower, upper = np.quantile(z, TAILS_95, axis=1)
-        return Differences(*self.margins(left, right), lower, upper, self.p_better(left, right))
+        return Differences(*self.margins(left, right), lower, upper, _share_positive(z))
 
     def p_better(self, left: IntArray, right: IntArray) -> FloatArray:
         """Shares of the draws."""
+        return _share_positive(self._drawn_differences(left, right))
+
+    def _drawn_differences(self, left: IntArray, right: IntArray) -> FloatArray:
+        """Draws of f(left) - f(right), (n, R)."""
         assert self.Phi is not None
-        z = (self.Phi[left] - self.Phi[right]) @ self.sample.T
-        return np.asarray(0.5 * ((z > 0.0).mean(axis=1) + (z >= 0.0).mean(axis=1)))
+        return np.asarray((self.Phi[left] - self.Phi[right]) @ self.sample.T)
 
     def opposite_draws(self, n_draws: int, rng: np.random.Generator) -> FloatArray:
         """The draws themselves."""
@@ -275,6 +275,17 @@ class DrawnUtilities(Utilities):
         """Each draw as often as any other, but for one; ``root`` makes no difference."""
         assert self.Phi is not None
         return np.asarray(self.sample[np.resize(rng.permutation(len(self.sample)), n_draws)] @ self.Phi.T)
+
+
+def _p_positive(mean: FloatArray, sd: FloatArray) -> FloatArray:
+    """Probability that normal numbers are positive, (n,); half where one is 0 for sure."""
+    z = np.divide(mean, sd, out=np.where(mean == 0.0, 0.0, np.copysign(np.inf, mean)), where=sd > 0.0)
+    return np.asarray(ndtr(z))
+
+
+def _share_positive(draws: FloatArray) -> FloatArray:
+    """Share of draws (n, R) that are positive, those that are 0 counting half; (n,)."""
+    return np.asarray(0.5 * ((draws > 0.0).mean(axis=1) + (draws >= 0.0).mean(axis=1)))
 
 
 class Posterior(Protocol):

@@ -38,9 +38,7 @@ class Person(NamedTuple):
 
     def answers_by_item(self, n_items: int) -> FloatArray:
         """Number of the user's answers on each item; (n_items,)."""
-        left, right, _, _ = sides_of(self.rows.key)
-        weight = self.rows.weight
-        return np.asarray(np.bincount(left, weight, n_items) + np.bincount(right, weight, n_items))
+        return self.rows.by_item(n_items)
 
 
 class Overlay(Mapping[int, Person]):

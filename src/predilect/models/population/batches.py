@@ -15,7 +15,7 @@ from predilect._base.text import did_you_mean, quoted, setting
 from predilect._base.types import IntArray
 from predilect.data import Comparisons
 from predilect.data.comparisons import SIDE, joint_rows
-from predilect.data.keyed_rows import Rows, copies_in_one, copies_of_sides, keys_of, sides_of
+from predilect.data.keyed_rows import DUST, Rows, copies_in_one, copies_of_sides, keys_of, sides_of
 from predilect.data.orders import as_orders
 from predilect.data.read.names import TIE_WORDS
 from predilect.data.vocabulary import EVERYONE
@@ -23,7 +23,6 @@ from predilect.errors import DataError, DataWarning
 from predilect.inference.gaussian.covariates import CovariateEffects
 from predilect.models.reading import Said, covariates_of, read_answers
 
-_DUST = 1e-9  # weights are counts, and removal leaves rounding errors
 _JOIN = (
     "An item joins by update(..., items=[...]), or at a refit: fit() on all answers. To predict for an item before, "
     "give its features to predict_proba(..., items=...)"
@@ -181,7 +180,7 @@ def _many(model: Any, more: Any, y: npt.ArrayLike | None, said: tuple[Said, Said
 
 
 def names_of(model: Any, users: IntArray, new: list[Any]) -> list[Any]:
-    """Ids of people by code, the last of whom are ``new``."""
+    """Ids of ``users``, by code; codes of ``new`` people follow on those of the model's."""
     known, n = model.users_.ids, len(model.users_)
     later = [*model._added_users, *new]
     return [known[user] if user < n else later[user - n] for user in users.tolist()]
@@ -318,8 +317,7 @@ class AnswerLog:
             changes = _Changes._make(column[:n] for column in changes)
         rows, task = batch.rows, batch.rows.task
         if (task >= 0).any():  # tasks of two people, or batches, are not one
-            number = np.unique(np.stack([rows.user, task]), axis=1, return_inverse=True)[1].reshape(-1)
-            task = np.where(task < 0, -1, n + number)
+            task = np.where(task < 0, -1, n + rows.task_numbers())
         changes.key.extend(rows.key.tolist())
         changes.copies.extend(rows.copies.tolist())
         changes.task.extend(task.tolist())
@@ -382,7 +380,7 @@ def _applied(answers: Comparisons, changes: _Changes, effects: CovariateEffects 
 def _net(rows: Rows) -> tuple[Rows, Rows]:
     """Answers that came, all in all, and those that went; rows of the latter have weights below 0."""
     alone = rows.at(rows.task < 0).merged()
-    came, gone = [alone.at(alone.weight > _DUST)], [alone.at(alone.weight < -_DUST)]
+    came, gone = [alone.at(alone.weight > DUST)], [alone.at(alone.weight < -DUST)]
     for parts in rows.tasks().values():
         n = sum(int(rows.weight[part[0]]) for part in parts)
         found = came if n > 0 else gone
@@ -404,4 +402,4 @@ def _without(answers: Comparisons, held: Rows, gone: Rows) -> Comparisons:
     for what, parts in gone.tasks().items():
         for part in tasks[what][: len(parts)]:
             weight[part] = 0.0
-    return replace(answers, weight=weight).take(weight > _DUST)
+    return replace(answers, weight=weight).take(weight > DUST)

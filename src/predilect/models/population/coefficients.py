@@ -207,7 +207,7 @@ def _sample(
 
 
 def coding_of(model: Any) -> tuple[Coding, list[int]]:
-    """The coding of all attributes, and its columns whose coefficients the answers of the fit tell apart."""
+    """The coding of all attributes, and those of its columns whose coefficients the answers identify."""
     coding = Coding.of(model.features_)
     columns = typed(list[int], model.report_["attributes"]["columns"], "columns")
     if columns != [k for k in range(len(coding.source)) if k in columns]:

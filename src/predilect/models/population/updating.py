@@ -377,8 +377,7 @@ def _changed(model: Any, held: Rows, rows: Rows, sign: int, batch: Batch) -> Row
 
 def _as_one(rows: Rows) -> Rows:
     """Rows as if one person had given them: whoever gave or took back an answer, one row stands for all of it."""
-    number = np.unique(np.stack([rows.user, rows.task]), axis=1, return_inverse=True)[1].reshape(-1)
-    return rows._replace(user=np.zeros_like(rows.user), task=np.where(rows.task < 0, -1, number)).merged()
+    return rows._replace(user=np.zeros_like(rows.user), task=rows.task_numbers()).merged()
 
 
 def _changed_people(model: Any, batch: Batch, sign: int, people: Any) -> dict[int, Person]:
@@ -474,10 +473,7 @@ def _new_traits(model: Any, new: list[Any], people: Any) -> FloatArray:
 
 def _counts_after(model: Any, batch: Batch, sign: int) -> dict[str, Any]:
     """The counts of a model, and its report without what was said of the answers before."""
-    left, right, _, _ = sides_of(batch.rows.key)
-    weight = batch.rows.weight
-    n, total = len(model.n_by_item_), float(weight.sum())
-    by_item = np.bincount(left, weight, n) + np.bincount(right, weight, n)
+    total, by_item = float(batch.rows.weight.sum()), batch.rows.by_item(len(model.n_by_item_))
     counts = {"answers_added": 0.0, "answers_taken_back": 0.0, "people_added": 0} | model.report_.get("updates", {})
     counts["answers_added" if sign > 0 else "answers_taken_back"] += total
     counts["people_added"] += len(batch.new)

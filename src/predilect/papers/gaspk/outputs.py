@@ -122,77 +122,6 @@ def evaluation_distribution(model: Any, trade_offs: Any, user: Any = None) -> tu
     return joint(model.posterior_, model.hyperparameters_.kernel, mixtures_of(model, who), t)
 
 
-def simulate(model: Any, scenarios: Any, rule: str = "share", *, items: Any = None, of: str = "population") -> Any:
-    """Market shares of items that are on offer together: the mean over the people of the fit.
-
-    Parameters
-    ----------
-    model : GaSPK
-        Fitted.
-    scenarios : mapping of name to list of item ids, or one list
-        What is on offer.
-    rule : {"share"}, default "share"
-        By the probabilities of the model: there are no draws of people's utilities.
-    items : data frame, optional
-        Attributes of items that the model does not know, one row an item.
-    of : {"population", "respondents"}, default "population"
-        Of whom the share is.
-
-    Returns
-    -------
-    frame : data frame of the caller's kind
-        Columns scenario, item, share, lower, upper (95 % interval), of.
-
-    Raises
-    ------
-    DataError
-        As ``predict_choice``, or for another rule.
-
-    Notes
-    -----
-    Intervals come from 40 fits to people weighted anew, which differ as fits to other people would, and in what answers
-    leave open of the characteristics: docs/math/gaspk.md section 2.3. Of the "population" the people are weighted so in
-    the shares too. Amplitude, concentration and number of characteristics stay as they were chosen. Costs about a fit.
-    """
-    if rule != "share":
-        raise DataError("a GaSPK model has no draws of utilities to choose the best of: take the rule share")
-    check_choice("of", of, ("population", "respondents"))
-    model = model._now()
-    offered = offered_in(scenarios)
-    people = all_people(model) if model.personal_ and model.users_ is not None else [None]
-    n, sizes = len(people), [len(ids) for ids in offered.values()]
-    rows: dict[str, list[Any]] = {"task": [], "item": []} | ({} if people == [None] else {"user": []})
-    for task, ids in enumerate(offered.values()):
-        rows["task"] += np.repeat(task * n + np.arange(n), len(ids)).tolist()
-        rows["item"] += ids * n
-        if "user" in rows:
-            rows["user"] += [one for one in people for _ in ids]
-    sets = ChoiceSets.of(pl.DataFrame(rows, strict=False))
-    _, queries = model._read(pl.DataFrame(sets.pairs), None)
-    asked, posterior = questions_of(model, queries, model._new_items(queries, items))
-    starts = n * np.cumsum(sizes)[:-1]
-
-    def shares(of_them: GaSPKPosterior, weights: FloatArray | None) -> FloatArray:
-        mean, var = asked.margins(of_them)
-        omitted = 0.0 if model.tie_threshold_ else of_them.calibration.omitted_ties
-        p = np.split(choice_proba(sets, of_them, mean, var, queries, omitted), starts)
-        by_person = [chances.reshape(n, k) for chances, k in zip(p, sizes, strict=True)]
-        return np.concatenate([np.average(chances, axis=0, weights=weights) for chances in by_person])
-
-    again = [
-        shares(one.posterior, one.weights if of == "population" else None)
-        for one in redrawn(model, posterior, asked.trade_offs, _REDRAWN)
-    ]
-    share, half = shares(posterior, None), _T_95 * np.std(again, axis=0, ddof=1)
-    table = {
-        "scenario": [name for name, ids in offered.items() for _ in ids],
-        "item": [item for ids in offered.values() for item in ids],
-        "share": share, "lower": np.maximum(share - half, 0.0), "upper": np.minimum(share + half, 1.0),
-        "of": [of] * len(share),
-    }  # fmt: skip
-    return frame_of(model, table, {})
-
-
 class Shares:
     """What ``model.worth`` has of a GaSPK model: the shares of what is on offer. It has no coefficients."""
 
@@ -200,8 +129,73 @@ class Shares:
         self._model = model
 
     def simulate(self, scenarios: Any, rule: str = "share", *, items: Any = None, of: str = "population") -> Any:
-        """See :func:`predilect.papers.gaspk.outputs.simulate`."""
-        return simulate(self._model, scenarios, rule, items=items, of=of)
+        """Market shares of items that are on offer together: the mean over the people of the fit.
+
+        Parameters
+        ----------
+        scenarios : mapping of name to list of item ids, or one list
+            What is on offer.
+        rule : {"share"}, default "share"
+            By the probabilities of the model: there are no draws of people's utilities.
+        items : data frame, optional
+            Attributes of items that the model does not know, one row an item.
+        of : {"population", "respondents"}, default "population"
+            Of whom the share is.
+
+        Returns
+        -------
+        frame : data frame of the caller's kind
+            Columns scenario, item, share, lower, upper (95 % interval), of.
+
+        Raises
+        ------
+        DataError
+            As ``predict_choice``, or for another rule.
+
+        Notes
+        -----
+        Intervals come from 40 fits to people weighted anew, which differ as fits to other people would, and in what
+        answers leave open of the characteristics: docs/math/gaspk.md section 2.3. Of the "population" the people are
+        weighted so in the shares too. Amplitude, concentration and number of characteristics stay as they were chosen.
+        Costs about a fit.
+        """
+        if rule != "share":
+            raise DataError("a GaSPK model has no draws of utilities to choose the best of: take the rule share")
+        check_choice("of", of, ("population", "respondents"))
+        model = self._model._now()
+        offered = offered_in(scenarios)
+        people = all_people(model) if model.personal_ and model.users_ is not None else [None]
+        n, sizes = len(people), [len(ids) for ids in offered.values()]
+        rows: dict[str, list[Any]] = {"task": [], "item": []} | ({} if people == [None] else {"user": []})
+        for task, ids in enumerate(offered.values()):
+            rows["task"] += np.repeat(task * n + np.arange(n), len(ids)).tolist()
+            rows["item"] += ids * n
+            if "user" in rows:
+                rows["user"] += [one for one in people for _ in ids]
+        sets = ChoiceSets.of(pl.DataFrame(rows, strict=False))
+        _, queries = model._read(pl.DataFrame(sets.pairs), None)
+        asked, posterior = questions_of(model, queries, model._new_items(queries, items))
+        starts = n * np.cumsum(sizes)[:-1]
+
+        def shares(of_them: GaSPKPosterior, weights: FloatArray | None) -> FloatArray:
+            mean, var = asked.margins(of_them)
+            omitted = 0.0 if model.tie_threshold_ else of_them.calibration.omitted_ties
+            p = np.split(choice_proba(sets, of_them, mean, var, queries, omitted), starts)
+            by_person = [chances.reshape(n, k) for chances, k in zip(p, sizes, strict=True)]
+            return np.concatenate([np.average(chances, axis=0, weights=weights) for chances in by_person])
+
+        again = [
+            shares(one.posterior, one.weights if of == "population" else None)
+            for one in redrawn(model, posterior, asked.trade_offs, _REDRAWN)
+        ]
+        share, half = shares(posterior, None), _T_95 * np.std(again, axis=0, ddof=1)
+        table = {
+            "scenario": [name for name, ids in offered.items() for _ in ids],
+            "item": [item for ids in offered.values() for item in ids],
+            "share": share, "lower": np.maximum(share - half, 0.0), "upper": np.minimum(share + half, 1.0),
+            "of": [of] * len(share),
+        }  # fmt: skip
+        return frame_of(model, table, {})
 
 
 def segments(model: Any) -> Any:

@@ -45,7 +45,7 @@ class _NoCovariance:
 def redrawn(model: Any, posterior: GaSPKPosterior, asked: FloatArray, n: int) -> Iterator[Redrawn]:
     """``n`` posteriors that differ as fits to other people would, and as the prior leaves open what answers do not say.
 
-    People are weighted by exponential numbers (answers, where people are not told apart), and the prior of the
+    Each person has an exponential weight (each answer, where the model does not know who answered). The prior of the
     characteristics is centred at a draw from itself: the mode is then a draw of the posterior, were all Gaussian and
     the weights of people known. These are found anew, four rounds from those of the fit. At the trade-offs ``asked``
     (q, d) too characteristics are exact draws, but on a grid, of which they are interpolations. ``posterior`` is the

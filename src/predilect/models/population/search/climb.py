@@ -10,7 +10,7 @@ Proposals = Generator[P, Any, None]
 
 
 def climb(proposals: Proposals[P], gains: Callable[[P], bool]) -> None:
-    """Try proposals in turn. Each is told whether it gained before the next is made."""
+    """Try proposals in turn. The generator receives whether a proposal gained before it makes the next one."""
     gained = None
     while True:
         try:
