@@ -1,0 +1,83 @@
+"""Groups of opinion among the people of a fitted population: how many, who, and what they think (groups.md)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from predilect._base.arguments import check_count
+from predilect._base.types import IntArray
+from predilect.data.content import Keys, refined
+from predilect.decisions.groups import ENOUGH, LEAST, NAMES, Groups, described
+from predilect.inference.people.mixture import Crowd, Mixture, held_out_gain, means_of_groups, whole
+from predilect.inference.people.posterior import PopulationPosterior
+
+_MOST_TRIED, _MOST_RESAMPLED, _RESAMPLES = 1000, 500, 100  # people by whom the number is chosen; and of intervals
+_FEWER = math.log(3.0)  # nats that another group has to gain
+_APART = 2.0  # standard deviations within groups between two that are two heaps, and not halves of one
+
+
+def groups_of(model: Any, smallest: int, most: int, random_state: int | None) -> Groups:
+    """See :meth:`Population.groups <predilect.Population.groups>`."""
+    check_count("smallest", smallest, LEAST)
+    check_count("most", most, 2, most=len(NAMES))
+    check_count("random_state", random_state, 0, None)
+    seed = model.seed_ if random_state is None else int(random_state)
+    posterior = model.posterior_
+    active = np.flatnonzero(np.diff(posterior.people.answer_ptr))
+    none = Groups("few", n_people=len(active), smallest=smallest)
+    if len(active) < 2 * smallest or posterior.n_items < 2:
+        return none
+    everybody = Crowd(posterior, _delta(model), np.argsort(_keys(posterior), kind="stable")).part(active)
+    tried = everybody.part(np.sort(everybody.order[:_MOST_TRIED]))
+    gains: dict[int, float] = {}
+    for K in range(2, min(most, len(active) // smallest) + 1):
+        gains[K] = float(held_out_gain(tried, K, seed).sum())
+        if gains[K] < max([0.0, *list(gains.values())[:-1]]):  # another group makes answers less likely already
+            break
+    best = max(gains.values())
+    none = replace(none, outcome="none", gain=best)
+    enough = [K for K, gain in gains.items() if gain >= ENOUGH]
+    if not enough:
+        return none
+    first = min(K for K in enough if gains[K] >= best - _FEWER)
+    for K in sorted((K for K in enough if K <= first), reverse=True):
+        found = whole(everybody, K, seed)
+        if found.distance() < _APART:
+            continue
+        sizes = np.bincount(found.belongs.argmax(axis=1), minlength=K)
+        if min(sizes.min(), found.belongs.sum(axis=0).min()) < smallest:
+            none = replace(none, outcome="small")
+            continue
+        return _told(model, everybody, found, sizes, seed, replace(none, outcome="groups"))
+    return none
+
+
+def _told(model: Any, crowd: Crowd, found: Mixture, sizes: IntArray, seed: int, groups: Groups) -> Groups:
+    some = np.zeros(len(crowd.order), dtype=bool)
+    some[crowd.order[:_MOST_RESAMPLED]] = True
+    means = means_of_groups(crowd, found, _RESAMPLES, seed, belong=some)
+    told = described(
+        list(model.items_.ids), sizes.tolist(), means.share, means.mean, means.within, means.shares, means.means,
+        math.sqrt(some.mean()),
+    )  # fmt: skip
+    certainty = float(found.belongs.max(axis=1).mean())
+    return replace(groups, groups=told[0], items=told[1], certainty=certainty, distance=found.distance())
+
+
+def _delta(model: Any) -> float:
+    thresholds = model.posterior_.thresholds
+    return float(model.tie_threshold_ if thresholds is None else thresholds.scale)
+
+
+def _keys(posterior: PopulationPosterior) -> Keys:
+    """A key of each person from what they answered, (n_users,), in which no name plays a part."""
+    people = posterior.people
+    user = np.repeat(np.arange(people.n_users), np.diff(people.answer_ptr))
+    left, right = (people.item_idx[people.item_ptr[user] + side] for side in (people.left, people.right))
+    nothing = np.zeros(people.n_items, dtype=np.uint64)
+    said = people.outcome.astype(np.int64)
+    return refined(user, left, right, said, people.weight, people.n_users, nothing).people
