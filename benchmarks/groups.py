@@ -135,13 +135,14 @@ def page(records: list[dict[str, Any]]) -> str:
     """What is written to ``results/groups.md``."""
     lines = [
         "# Groups of opinion in made polls", "",
-        f"{N_ITEMS} items, {N_ANSWERS} answers a person to random pairs, consensus N(0, 1), `Population().fit(...)` and "
-        "`groups()` with their defaults. Camps: people are N(camp, sd²) for each item, in units of the noise of one "
-        "answer; the distance is what two camps differ by, root mean square over the items, in sd. Continuous tastes: "
-        f"N(consensus, sd²) for each item, or along one line with sd and {_WITHIN:g} sd beside it. Right: the number of "
-        "groups that there are, for continuous tastes none. The bars ask for 90 % in the first three rows.", "",
-        "| polls | people | distance | sd | polls made | right | no groups | 2 | 3 and more | intervals of shares hold "
-        "| of differences | CPU s a poll |",
+        f"{N_ITEMS} items, {N_ANSWERS} answers a person to random pairs, consensus N(0, 1), `Population().fit(...)` "
+        "and `groups()` with their defaults. Camps: people are N(camp, sd²) for each item, in units of the noise of "
+        "one answer; the distance is what two camps differ by, root mean square over the items, in sd. Continuous "
+        f"tastes: N(consensus, sd²) for each item, or along one line with sd and {_WITHIN:g} sd beside it. Right: the "
+        "number of groups that there are, for continuous tastes none. The bars ask for 90 % in the first three rows.",
+        "",
+        "| polls | people | distance | sd | polls made | right | no groups | 2 | 3 and more | intervals hold "
+        "shares | and differences | CPU s a poll |",
         "|---|---|---|---|---|---|---|---|---|---|---|---|",
     ]  # fmt: skip
     for name, cell in CELLS.items():

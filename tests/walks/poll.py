@@ -51,6 +51,7 @@ SETTINGS = {
     "limit": st.integers(0, 6),
     "own_ranking": st.integers(0, 6),
     "public": st.booleans(),
+    "smallest_group": st.sampled_from([0, 5, 10]),
     "level": st.sampled_from([0.5, 0.8, 0.95]),
     "retest": st.sampled_from([0.0, 0.5, 0.9]),
     "difficulty": st.sampled_from([0.0, 0.5, 0.6]),
@@ -61,7 +62,8 @@ SETTINGS = {
 }
 WRONG = [
     {"kind": "pairs"}, {"kind": None}, {"size": 2}, {"size": True}, {"level": 1.0}, {"limit": -1}, {"limit": 0.5},
-    {"criteria": "x"}, {"criteria": ("x", "x")}, {"language": "tlh"}, {"public": "yes"}, {"colour": "red"},
+    {"smallest_group": 4}, {"criteria": "x"}, {"criteria": ("x", "x")}, {"language": "tlh"}, {"public": "yes"},
+    {"colour": "red"},
 ]  # fmt: skip
 
 

@@ -22,7 +22,7 @@ from tolerances import ITERATIVE
 from walks.poll_truth import Account, plain
 
 _CLAIMS = ("best", "top", "tiers")
-_EXPORTS = ("answers", "shown", "items", "board", "participants", "events")
+_EXPORTS = ("answers", "shown", "items", "board", "groups", "participants", "events")
 
 
 class Looks(Account):

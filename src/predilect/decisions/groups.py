@@ -11,10 +11,11 @@ import numpy as np
 import polars as pl
 from scipy.special import ndtr
 
-from predilect._base.json import typed
+from predilect._base.json import plain, typed
 from predilect._base.text import number, percent
-from predilect._base.types import FloatArray
+from predilect._base.types import FloatArray, IntArray
 from predilect.inference.likelihoods.special import Z_95
+from predilect.inference.people.mixture import GroupMeans
 
 OUTCOMES = ("groups", "none", "small", "few")
 SMALLEST, LEAST = 10, 5  # people in a group that is shown: by default, and always
@@ -43,7 +44,7 @@ class Opinion:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A group: its name, the people who most likely belong to it, and its share of the population, with 95 % interval."""
+    """A group: its name, the people who likely belong to it, and its share of the population, with 95 % interval."""
 
     name: str
     people: int
@@ -62,8 +63,8 @@ class Group:
 class ItemOfAll:
     """What all groups make of an item.
 
-    ``lowest``: what the group thinks that likes it least; ``liked``: the probability that it is more than of the average
-    item; ``divides``: the share of the variance between people that is between groups.
+    ``lowest``: what the group thinks that likes it least; ``liked``: the probability that this group likes it more than
+    the average item; ``divides``: the share of the variance between people that is between groups.
     """
 
     item: str | int
@@ -166,7 +167,8 @@ class Groups:
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values, for JSON."""
-        return asdict(self)
+        found: dict[str, Any] = plain(asdict(self))
+        return found
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
@@ -189,15 +191,20 @@ _COLUMNS: dict[str, Any] = {
 }  # fmt: skip
 
 
-def described(
-    items: Sequence[Any], sizes: Sequence[int], share: FloatArray, mean: FloatArray, within: FloatArray,
-    shares: FloatArray, means: FloatArray, widen: float,
-) -> tuple[tuple[Group, ...], tuple[ItemOfAll, ...]]:  # fmt: skip
-    """Groups in words from their shares (K,), means (K, n_items), and those of resampled crowds, (B, ...).
+def in_order(sizes: IntArray, share: FloatArray) -> IntArray:
+    """Groups by the number of their people, the largest first, (K,)."""
+    return np.lexsort((-share, -sizes))
 
-    ``within`` (n_items,): variance within groups. Standard deviations of resamples are multiplied by ``widen``.
+
+def described(
+    items: Sequence[Any], sizes: IntArray, found: GroupMeans, widen: float
+) -> tuple[tuple[Group, ...], tuple[ItemOfAll, ...]]:
+    """Groups with intervals, and what all make of the items (n_items,), from ``sizes`` (K,) and means.
+
+    Standard deviations of resampled crowds are multiplied by ``widen``.
     """
-    order = np.lexsort((-share, -np.asarray(sizes)))
+    share, mean, within, shares, means = found
+    order = in_order(sizes, share)
     away, each_away = _against_rest(share, mean), _against_rest(shares, means)
     sd_share, sd, sd_away = (widen * np.std(one, axis=0, ddof=1) for one in (shares, means, each_away))
     groups = []

@@ -9,15 +9,16 @@ import sqlalchemy as sa
 
 from predilect.live.log import Log, New, Writing
 from predilect.live.state import PollState
-from predilect.live.tables import events, models, participants
+from predilect.live.tables import events, groups, models, participants
 
 
 def erase(log: Log, number: int) -> None:
     """Erase a participant from the database; processes hear of it by an event, and forget them too.
 
-    Refits since they joined are thrown away, to be made anew without them. Items of theirs that were accepted, or that
-    others proposed too, stay with nobody's name; the texts of the others go. ``Database.scrub`` takes what was deleted
-    out of the files.
+    Refits since they joined are thrown away, to be made anew without them. So are groups of opinion that were
+    published; that they were stays known, and the next ones do not tell by their difference. Items of theirs that were
+    accepted, or that others proposed too, stay with nobody's name; the texts of the others go. ``Database.scrub`` takes
+    what was deleted out of the files.
     """
 
     def decide(state: PollState, _: Any) -> Writing:
@@ -41,3 +42,4 @@ def _empty(connection: Any, poll: int, number: int, texts: dict[int, str]) -> No
     gone = (participants.c.poll == poll) & (participants.c.number == number)
     connection.execute(sa.delete(participants).where(gone))
     connection.execute(sa.delete(models).where(models.c.poll == poll, models.c.sequence >= number))
+    connection.execute(sa.update(groups).where(groups.c.poll == poll).values(content=None))

@@ -13,13 +13,14 @@ import polars as pl
 import sqlalchemy as sa
 
 from predilect._base.text import did_you_mean, quoted
+from predilect.decisions.groups import Groups
 from predilect.errors import DataError
 from predilect.live.answers import moment, table, user_of
 from predilect.live.state import Participant, PollState, is_moment
 from predilect.live.tables import events, participants
 from predilect.show.report.tables import write_csv
 
-Export = Literal["answers", "shown", "items", "board", "participants", "events"]
+Export = Literal["answers", "shown", "items", "board", "groups", "participants", "events"]
 _SMALLEST_GROUP = 5
 _FAST = 1.0  # seconds in which hardly anybody reads two texts
 
@@ -33,6 +34,11 @@ def export(poll: Any, kind: str, show_pids: bool) -> pl.DataFrame:
         boards = [pl.DataFrame(poll.board(place)).with_columns(criterion=pl.lit(name))
                   for place, name in enumerate(poll.settings.boards)]  # fmt: skip
         return pl.concat(boards)
+    if kind == "groups":
+        found = [(name, poll.groups(place)) for place, name in enumerate(poll.settings.boards)]
+        tables = [(Groups("none") if one is None else one).table().with_columns(criterion=pl.lit(name))
+                  for name, one in found]  # fmt: skip
+        return pl.concat(tables)
     if kind == "events":
         return _events(poll)
     if kind == "participants":

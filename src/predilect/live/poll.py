@@ -19,6 +19,7 @@ from typing import Any, Self
 import sqlalchemy as sa
 
 from predilect._base.text import one_line, quoted
+from predilect.decisions.groups import Groups
 from predilect.errors import DataError, OutputError
 from predilect.live import verbs
 from predilect.live.answers import comparisons
@@ -34,6 +35,7 @@ from predilect.live.given import (
     person_of,
     read_items,
 )
+from predilect.live.groups import published
 from predilect.live.log import THEMSELVES, Log, New, Writing
 from predilect.live.questions import AskedParticipant, Drawn, draw
 from predilect.live.refits import Refitter, Worker, missing
@@ -507,6 +509,17 @@ class Poll:
         level = settings.level if level is None else level
         return self.belief(criterion).outlook(claim, level, settings.top)
 
+    def groups(self, criterion: int = 0) -> Groups | None:
+        """Groups of opinion, as they were last published: ``Population.groups``; None before there are any.
+
+        They are looked for at refits. Each has ``smallest_group`` people at least, and so many of each gave answers
+        since the publication before: no smaller group is told by the difference of two. Of the active items.
+        """
+        self._follow()
+        with self.log.lock:
+            names = {item.name for item in self.log.state.active()}
+        return published(self.log, criterion, self.settings.smallest_group, names)
+
     def contents(self, criterion: int = 0) -> Any:
         """What the page of a report on the board holds: :func:`predilect.show.report.page.page` makes it.
 
@@ -522,7 +535,9 @@ class Poll:
             every = [one for person in state.people.values() for one in person.answers.values()
                      if one.criterion == criterion]  # fmt: skip
             read = comparisons(state, sorted(every))
-        return contents_of(model, title=self.settings.boards[criterion], answers=read)
+        return contents_of(
+            model, title=self.settings.boards[criterion], answers=read, groups=lambda: self.groups(criterion)
+        )
 
     def mine(self, participant: str | int, criterion: int = 0) -> Any:
         """The participant's own board, or None before they gave enough answers to see it.
@@ -559,7 +574,7 @@ class Poll:
         return found
 
     def export(self, kind: Export = "answers", *, show_pids: bool = False) -> Any:
-        """A table, as a polars frame: "answers", "shown", "items", "board", "participants" or "events".
+        """A table, as a polars frame: "answers", "shown", "items", "board", "groups", "participants" or "events".
 
         Outer references are hashed, unless ``show_pids``.
         """

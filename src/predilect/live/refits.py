@@ -18,6 +18,7 @@ import sqlalchemy as sa
 from predilect._base.text import one_line
 from predilect.errors import OutputError, PredilectError
 from predilect.live.belief import fitted, packed
+from predilect.live.groups import publish
 from predilect.live.log import Log
 from predilect.live.state import PollState, decoded
 from predilect.live.tables import Database, events, leases, models
@@ -86,6 +87,8 @@ class Refitter:
         for criterion in range(self._state.n_criteria):
             model = fitted(self._state, criterion)
             self._store(criterion, sequence, None if model is None else packed(model), seen)
+            if model is not None:
+                publish(self.log, self._state, criterion, model, seen)
 
     def _store(self, criterion: int, sequence: int, content: bytes | None, seen: int) -> None:
         """Keep a model, unless somebody was erased since its answers were read."""

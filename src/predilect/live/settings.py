@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple, get_args
 from urllib.parse import urlsplit
 
 from predilect._base.text import did_you_mean, one_line, quoted
+from predilect.decisions.groups import LEAST
 from predilect.errors import DataError
 from predilect.live.web.texts import LANGUAGES
 
@@ -55,6 +56,8 @@ class Settings:
         Answers after which participants may see their own ranking; 0 for never.
     public : bool, default False
         Whether everybody may see the board.
+    smallest_group : int, default 10
+        People that a group of opinion has at least to be shown, from 5 up; 0: no groups are looked for.
     level : float, default 0.95
         Probability that is enough to settle a claim.
     retest : float, default 0
@@ -88,6 +91,7 @@ class Settings:
     limit: int = 0
     own_ranking: int = 10
     public: bool = False
+    smallest_group: int = 10
     level: float = 0.95
     retest: float = 0.0
     difficulty: float = 0.0
@@ -107,11 +111,13 @@ class Settings:
             _one_of(name, getattr(self, name), allowed)
         for name, least, most in (
             ("size", 3, 8), ("top", 1, 100), ("limit", 0, 10_000), ("own_ranking", 0, 10_000),
-            ("retention_days", 0, 36_500),
+            ("retention_days", 0, 36_500), ("smallest_group", 0, 100_000),
         ):  # fmt: skip
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
                 raise DataError(f"{name} is a whole number from {least} to {most}; got {quoted(value)}")
+        if 0 < self.smallest_group < LEAST:
+            raise DataError(f"smallest_group is 0, for no groups, or from {LEAST} up; got {self.smallest_group}")
         for name, low, high in (("level", 0.5, 1.0), ("retest", 0.0, 1.0), ("difficulty", 0.0, 1.0)):
             value = getattr(self, name)
             is_number = isinstance(value, int | float) and not isinstance(value, bool)

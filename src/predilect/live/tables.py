@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from predilect._base.text import one_line
 from predilect.errors import DataError, OutputError
 
-VERSION = 2
+VERSION = 3
 _LONGEST_WAIT = 30.0  # seconds that a writer waits for another process
 _LONGEST_SCRUB = 1000  # milliseconds
 _LOCK = 0x70726564  # "pred"
@@ -68,6 +68,14 @@ models = sa.Table(
     sa.Column("sequence", sa.BigInteger, primary_key=True, autoincrement=False),
     sa.Column("folder", sa.LargeBinary),  # zip of a saved model; none where the answers up to there make none
 )
+groups = sa.Table(
+    "groups",
+    _meta,
+    sa.Column("poll", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("criterion", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("sequence", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("content", sa.Text),  # JSON of the groups that were published; none once somebody was erased
+)
 leases = sa.Table(
     "leases",
     _meta,
@@ -78,7 +86,8 @@ leases = sa.Table(
 
 # From a version to the next: what a connection has to run. Applied in one transaction.
 UPGRADES: dict[int, Callable[[sa.Connection], Any]] = {
-    1: lambda connection: connection.exec_driver_sql("ALTER TABLE events ADD COLUMN crc BIGINT")
+    1: lambda connection: connection.exec_driver_sql("ALTER TABLE events ADD COLUMN crc BIGINT"),
+    2: groups.create,
 }
 
 
@@ -232,7 +241,7 @@ class Database:
                 busy = alone.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").one()[0]
                 alone.exec_driver_sql(f"PRAGMA busy_timeout={round(1000.0 * _LONGEST_WAIT)}")
                 return not busy
-            for table in (events, participants, models):
+            for table in (events, participants, models, groups):
                 alone.exec_driver_sql(f"VACUUM (FULL) {table.name}")  # without it old bytes stay in free space
         return True
 

@@ -22,6 +22,7 @@ from predilect._base.types import BoolArray, FloatArray, IntArray, Table
 from predilect.data import Comparisons, ItemFeatures, PersonFeatures, Vocabulary, build_frame
 from predilect.data.features import FeatureSpace
 from predilect.data.orders import as_orders, weights_of_rows
+from predilect.decisions.groups import Groups
 from predilect.decisions.ranking import Board, board_columns, rank_utilities, refuse_unsound, score_columns
 from predilect.decisions.scales import Scale, scale_of
 from predilect.errors import DataWarning
@@ -488,6 +489,10 @@ class RankingEstimator(Asking, Predicting):
     def _has_segments(self) -> bool:
         """Whether there are boards of segments: see :meth:`Population.segments <predilect.Population.segments>`."""
         return False
+
+    def _find_groups(self) -> Groups | None:
+        """Groups of opinion, of a model that knows people: :meth:`Population.groups <predilect.Population.groups>`."""
+        return None
 
     def _rank_among(self, items: list[Any], user: Any = None) -> Any:
         """:meth:`rank` of some items alone."""

@@ -122,7 +122,7 @@ class Mixture:
 
 
 def fit_mixture(crowd: Crowd, A: FloatArray, places: FloatArray, K: int, weight: FloatArray, seed: int) -> Mixture:
-    """K groups by EM, from the best of a few starts by k-means++ (Dempster et al. 1977; McLachlan and Peel 2000, ch. 3).
+    """K groups by EM from the best of a few starts (Dempster et al. 1977; McLachlan and Peel 2000, ch. 3).
 
     ``weight`` (n_users,) is 0 for people who are held out. groups.md, "Inference": with sites of each group's own.
     """
@@ -208,7 +208,7 @@ def folds_of(crowd: Crowd, seed: int) -> IntArray:
 
 
 def held_out_gain(crowd: Crowd, K: int, seed: int) -> FloatArray:
-    """What K groups gain over one on each person's answers, in nats, (n_users,), learned from the people of other folds.
+    """What K groups gain over one on each person's answers, (n_users,), in nats, learned from people of other folds.
 
     groups.md, "How many". A fold costs two fits.
     """

@@ -24,7 +24,7 @@ from predilect.live.web.pages import Field, page, said_in, to, with_places
 
 routes = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
 _SWITCHES = ("public", "proposals", "ties", "skips", "undo")
-_COUNTS = ("limit", "own_ranking", "retention_days")
+_COUNTS = ("limit", "own_ranking", "smallest_group", "retention_days")
 _LONG = Annotated[Stored, Form(max_length=900_000)]
 
 
@@ -48,7 +48,7 @@ def board(request: Request, poll: ThePoll, criterion: Annotated[int, Query(ge=0,
     outlook = poll.outlook(criterion=criterion) if people["answers"] else None
     link = f"{request.base_url}".rstrip("/") + f"/p/{poll.name}"
     return page(request, "board.html", poll, rows=rows, people=people, outlook=outlook, link=link, criterion=criterion,
-                status_now=poll.status, left_out=left_out, **more)  # fmt: skip
+                groups=poll.groups(criterion), status_now=poll.status, left_out=left_out, **more)  # fmt: skip
 
 
 @routes.post("/o/{poll}/sign-in")

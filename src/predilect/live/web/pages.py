@@ -274,7 +274,7 @@ def mine(request: Request, poll: ThePoll, criterion: Annotated[int, Query(ge=0, 
     visitor = access_of(request).needed(request, poll)
     table = poll.mine(visitor.number, criterion)
     rows = [] if table is None else with_places(table.to_dicts())
-    return page(request, "ranking.html", poll, rows=rows, criterion=criterion, is_own=True, people=0, n=0)
+    return page(request, "ranking.html", poll, rows=rows, criterion=criterion, is_own=True, people=0, n=0, groups=None)
 
 
 @routes.get("/results")
@@ -285,7 +285,7 @@ def results(request: Request, poll: ThePoll, criterion: Annotated[int, Query(ge=
     people = poll.people(max_age=2.0)
     rows = with_places(poll.board(criterion, max_age=1.0).to_dicts())
     return page(request, "ranking.html", poll, rows=rows, criterion=criterion, is_own=False,
-                people=people["with_answers"], n=people["answers"])  # fmt: skip
+                people=people["with_answers"], n=people["answers"], groups=poll.groups(criterion))  # fmt: skip
 
 
 def with_places(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

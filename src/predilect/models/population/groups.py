@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from predilect._base.arguments import check_count
 from predilect._base.types import IntArray
 from predilect.data.content import Keys, refined
-from predilect.decisions.groups import ENOUGH, LEAST, NAMES, Groups, described
+from predilect.decisions.groups import ENOUGH, LEAST, NAMES, Groups, described, in_order
 from predilect.inference.people.mixture import Crowd, Mixture, held_out_gain, means_of_groups, whole
 from predilect.inference.people.posterior import PopulationPosterior
 
@@ -20,8 +20,15 @@ _FEWER = math.log(3.0)  # nats that another group has to gain
 _APART = 2.0  # standard deviations within groups between two that are two heaps, and not halves of one
 
 
-def groups_of(model: Any, smallest: int, most: int, random_state: int | None) -> Groups:
-    """See :meth:`Population.groups <predilect.Population.groups>`."""
+class Found(NamedTuple):
+    """Groups, and the name of everybody's, by id; nobody's without groups."""
+
+    groups: Groups
+    whose: dict[str | int, str]
+
+
+def groups_of(model: Any, smallest: int, most: int, random_state: int | None) -> Found:
+    """See :meth:`Population.groups <predilect.Population.groups>`; ``model`` is a snapshot."""
     check_count("smallest", smallest, LEAST)
     check_count("most", most, 2, most=len(NAMES))
     check_count("random_state", random_state, 0, None)
@@ -30,7 +37,7 @@ def groups_of(model: Any, smallest: int, most: int, random_state: int | None) ->
     active = np.flatnonzero(np.diff(posterior.people.answer_ptr))
     none = Groups("few", n_people=len(active), smallest=smallest)
     if len(active) < 2 * smallest or posterior.n_items < 2:
-        return none
+        return Found(none, {})
     everybody = Crowd(posterior, _delta(model), np.argsort(_keys(posterior), kind="stable")).part(active)
     tried = everybody.part(np.sort(everybody.order[:_MOST_TRIED]))
     gains: dict[int, float] = {}
@@ -42,30 +49,34 @@ def groups_of(model: Any, smallest: int, most: int, random_state: int | None) ->
     none = replace(none, outcome="none", gain=best)
     enough = [K for K, gain in gains.items() if gain >= ENOUGH]
     if not enough:
-        return none
+        return Found(none, {})
     first = min(K for K in enough if gains[K] >= best - _FEWER)
-    for K in sorted((K for K in enough if K <= first), reverse=True):
+    for K in [K for K in reversed(range(2, first + 1)) if K in enough]:
         found = whole(everybody, K, seed)
         if found.distance() < _APART:
             continue
         sizes = np.bincount(found.belongs.argmax(axis=1), minlength=K)
-        if min(sizes.min(), found.belongs.sum(axis=0).min()) < smallest:
+        if sizes.min() < smallest:
             none = replace(none, outcome="small")
             continue
-        return _told(model, everybody, found, sizes, seed, replace(none, outcome="groups"))
-    return none
+        return _told(model, everybody, active, found, seed, replace(none, outcome="groups"))
+    return Found(none, {})
 
 
-def _told(model: Any, crowd: Crowd, found: Mixture, sizes: IntArray, seed: int, groups: Groups) -> Groups:
-    some = np.zeros(len(crowd.order), dtype=bool)
+def _told(model: Any, crowd: Crowd, users: IntArray, found: Mixture, seed: int, groups: Groups) -> Found:
+    some = np.zeros(len(users), dtype=bool)
     some[crowd.order[:_MOST_RESAMPLED]] = True
     means = means_of_groups(crowd, found, _RESAMPLES, seed, belong=some)
-    told = described(
-        list(model.items_.ids), sizes.tolist(), means.share, means.mean, means.within, means.shares, means.means,
-        math.sqrt(some.mean()),
-    )  # fmt: skip
+    own = found.belongs.argmax(axis=1)
+    sizes = np.bincount(own, minlength=len(found.share))
+    told, items = described(list(model.items_.ids), sizes, means, math.sqrt(some.mean()))
+    name = {k: told[place].name for place, k in enumerate(in_order(sizes, means.share).tolist())}
+    ids = model.users_.ids
+    whose = {ids[user]: name[k] for user, k in zip(users.tolist(), own.tolist(), strict=True)}
     certainty = float(found.belongs.max(axis=1).mean())
-    return replace(groups, groups=told[0], items=told[1], certainty=certainty, distance=found.distance())
+    return Found(
+        replace(groups, groups=told, items=items, certainty=certainty, distance=found.distance()), whose
+    )  # fmt: skip
 
 
 def _delta(model: Any) -> float:

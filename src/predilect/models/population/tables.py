@@ -273,7 +273,10 @@ class Tables(Updating, Estimator, OfAttributes):  # type: ignore[override]  # an
         check_is_fitted(self)
         now = self._snapshot()
         _refuse_pooled(now)
-        return groups_of(now, smallest, most, random_state)
+        return groups_of(now, smallest, most, random_state).groups
+
+    def _find_groups(self) -> Groups | None:
+        return self.groups() if self.personal_ and self.n_answers_ else None
 
 
 def people_columns(model: Any) -> dict[str, Any]:

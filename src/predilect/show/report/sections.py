@@ -17,6 +17,7 @@ import polars as pl
 from predilect._base.text import amount, first_few, grouped, number, one_line, percent, shortened
 from predilect.data import Comparisons, Finding, Intake, check
 from predilect.data.orders import weights_of_rows
+from predilect.decisions.groups import Groups
 from predilect.decisions.ranking import TIER_RULE
 from predilect.decisions.scales import Scale
 from predilect.decisions.versus import chances_of_no_side
@@ -75,6 +76,12 @@ class Contents:
     made: Mapping[str, str] = field(default_factory=dict)
     name_people: bool = False
     intake: Intake | None = None
+    find_groups: Callable[[], Groups | None] = lambda: None
+
+    @cached_property
+    def groups(self) -> Groups | None:
+        """Groups of opinion, where they were looked for; some seconds."""
+        return self.find_groups()
 
     @cached_property
     def people(self) -> pl.DataFrame | None:
@@ -112,10 +119,12 @@ def contents_of(
     name_people: bool = False,
     intake: Intake | None = None,
     answers: Comparisons | None = None,
+    groups: Callable[[], Groups | None] | None = None,
 ) -> Contents:
     """Contents of the report of a fitted model; ``answers``: its own, where it was loaded and holds none.
 
     With them, ``findings`` of ``check`` are made, what was read is told, and answers about sets are counted.
+    ``groups`` finds groups of opinion, by default those of the model.
     """
     from predilect._version import __version__
 
@@ -138,6 +147,7 @@ def contents_of(
     return Contents(
         title or f"{grouped(len(board))} items, ranked", model, board, scale, getattr(model, "verdict_", None),
         returned, findings, warnings, changes, facts | dict(made or {}), name_people, intake,
+        model._find_groups if groups is None else groups,
     )  # fmt: skip
 
 
@@ -371,6 +381,34 @@ def _people(told: Contents) -> Iterator[Part]:
             f"people in five lie between {share[0]:.0f} and {share[2]:.0f} %."
         )
     yield List(lines)
+
+
+@section("groups", "What divides us, what unites us")
+def _groups(told: Contents) -> Iterator[Part]:
+    found = told.groups
+    if found is None or found.outcome == "few":
+        return
+    yield List(found.sentences)
+    if not found.groups:
+        return
+    own = {group.name: {one.item: one for one in group.opinions} for group in found.groups}
+
+    def column(name: str) -> Column:
+        def cell(one: Any) -> str:
+            each = own[name][one.item]
+            star = "*" if each.difference_lower > 0.0 or each.difference_upper < 0.0 else " "
+            return f"{each.mean:+.2f} ({each.lower:+.2f} … {each.upper:+.2f}){star}"
+
+        return Column(f"Group {name}", cell)
+
+    caption = (
+        "What each group thinks of the items, with 95 % intervals, in units of the noise of one answer; 0 is the mean "
+        "of the items. A star: surely other than what the other groups think"
+    )
+    yield Table(caption, [
+        Column("Item", lambda one: one.item, "name"), *[column(one.name) for one in found.groups],
+        Column("All like it", lambda one: percent(one.liked)), Column("Divides", lambda one: percent(one.divides)),
+    ], list(found.items[:MOST_LISTED]))  # fmt: skip
 
 
 @section("segments", "Segments of people")
