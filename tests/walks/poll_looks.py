@@ -116,6 +116,9 @@ class Looks(Account):
             told, true = (row["number"], row["item"], row["state"]), (number, name, item.state)
             self.check(told == true, "the export of items says otherwise", f"{told} instead of {true}")
             self.check(row["times_shown"] == shown[name], "the export of items counts otherwise", row)
+        smallest = self.settings["smallest_group"]
+        for row in tables["groups"]:
+            self.check(row["people"] >= smallest > 0, "a group is smaller than is allowed", row)
         for row in tables["shown"]:
             chance = row["probability"]
             self.check(chance is None or 0.0 < chance <= 1.0, "a question has no chance to be put", row)

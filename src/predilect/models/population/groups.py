@@ -42,8 +42,9 @@ def groups_of(model: Any, smallest: int, most: int, random_state: int | None) ->
     tried = everybody.part(np.sort(everybody.order[:_MOST_TRIED]))
     gains: dict[int, float] = {}
     for K in range(2, min(most, len(active) // smallest) + 1):
+        before = max(gains.values(), default=-_FEWER)
         gains[K] = float(held_out_gain(tried, K, seed).sum())
-        if gains[K] < max([0.0, *list(gains.values())[:-1]]):  # another group makes answers less likely already
+        if gains[K] < before + _FEWER:  # another group brings too little already
             break
     best = max(gains.values())
     none = replace(none, outcome="none", gain=best)
