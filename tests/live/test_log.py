@@ -441,12 +441,14 @@ def test_a_file_of_another_version_is_upgraded_with_a_copy_or_refused(tmp_path, 
         rows = said(poll)
     with sqlite3.connect(tmp_path / "poll.db") as old:  # which had no checksums
         old.execute("ALTER TABLE events DROP COLUMN crc")
+        old.execute("DROP TABLE groups")
         old.execute("UPDATE facts SET value = '1' WHERE name = 'version'")
     old.close()
     with Poll.open(tmp_path / "poll.db", background=False) as poll:
         assert said(poll) == rows
         answered(poll, ["bob"], 1)
         assert len(said(poll)) == len(rows) + 1
+        assert poll.groups() is None
     with sqlite3.connect(tmp_path / "poll.db") as newer, sqlite3.connect(tmp_path / "poll.db.version1") as older:
         assert [len(one.execute("PRAGMA table_info(events)").fetchall()) for one in (newer, older)] == [8, 7]
     newer.close()
