@@ -35,19 +35,16 @@ def test_a_difference_is_of_as_many_as_a_group():
 
 
 @pytest.fixture
-def looked_for(monkeypatch):
+def looked_for():
     """What the model finds, in place of what it would: groups, and whose is whose."""
     here: dict[str, object] = {}
 
     class Model:
         personal_ = True
 
-        def _snapshot(self):
-            return self
+        def _grouped(self, _):
+            return here["groups"], here["whose"]
 
-    monkeypatch.setattr(
-        "predilect.models.population.groups.groups_of", lambda *_: (here["groups"], here["whose"])
-    )  # fmt: skip
     here["model"] = Model()
     return here
 

@@ -471,26 +471,11 @@ class ModelWalk(RuleBasedStateMachine):
             if user in many:
                 assert many[user]["action"] == found.action, (many[user], found)
 
-    @precondition(lambda self: self.takes_answers)
-    @rule(smallest=st.sampled_from((5, 10)))
-    def groups(self, smallest: int) -> None:
-        """Groups of opinion, none too small, or none at all; who is pooled has none."""
-        found = asking(self.model.groups, smallest=smallest)
-        if isinstance(found, Refused):
-            assert not self.model.personal_, found.why
-            return
-        people = {key[0] for key in self.held if key[0] is not None} - self.erased
-        assert found.n_people == len(people), (found.n_people, len(people))
-        assert all(one.people >= smallest for one in found.groups), found
-        assert sum(one.people for one in found.groups) in (0, found.n_people), found
-        assert (found.outcome == "few") == (found.n_people < 2 * smallest), found
-        assert type(found).from_dict(json.loads(json.dumps(found.to_dict(), allow_nan=False))) == found
-        assert found.table().height == len(found) * len(self.model.items_)
-
     @precondition(lambda self: self.takes_answers and self.model.n_answers_)
     @rule()
     def verdict(self) -> None:
         """Asked again it is the same, and saved with the model."""
+        self.look_for_groups(5)
         how = {"n_folds": 2, "n_bootstrap": 100, "max_people": 50}
         found = asking(self.model.verdict, **how)
         if isinstance(found, Refused):
@@ -501,6 +486,18 @@ class ModelWalk(RuleBasedStateMachine):
         place = self.place("judged")
         self.model.save(place)
         assert equal(predilect.load(place).verdict(**how).to_dict(), found.to_dict())
+
+    def look_for_groups(self, smallest: int) -> None:
+        """Groups of opinion, none too small, or none at all; who is pooled has none."""
+        found = asking(self.model.groups, smallest=smallest)
+        if isinstance(found, Refused):
+            assert not self.model.personal_, found.why
+            return
+        assert all(one.people >= smallest for one in found.groups), found
+        assert sum(one.people for one in found.groups) in (0, found.n_people), found
+        assert (found.outcome == "few") == (found.n_people < 2 * smallest), found
+        assert type(found).from_dict(json.loads(json.dumps(found.to_dict(), allow_nan=False))) == found
+        assert found.table().height == len(found) * len(self.model.items_)
 
     @precondition(
         lambda self: (

@@ -22,8 +22,6 @@ def publish(log: Log, state: PollState, criterion: int, model: Any, seen: int) -
 
     ``seen``: erasures that the events know of; after another one nothing is published.
     """
-    from predilect.models.population.groups import groups_of
-
     assert state.settings is not None
     smallest = state.settings.smallest_group
     with log.database.reading() as connection:
@@ -34,7 +32,7 @@ def publish(log: Log, state: PollState, criterion: int, model: Any, seen: int) -
     }  # fmt: skip
     if not smallest or not model.personal_ or len(since) < 2 * smallest:  # of two groups, one would have too few
         return
-    found, whose = groups_of(model._snapshot(), smallest, 5, None)
+    found, whose = model._grouped(smallest)
     if not may_follow(found, whose, since, smallest):
         return
     with log.database.writing(log.poll) as connection:

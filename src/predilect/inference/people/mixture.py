@@ -96,7 +96,7 @@ class Crowd:
 
 
 @dataclass(slots=True)
-class Mixture:
+class Camps:
     """K groups along q directions."""
 
     A: FloatArray  # (M, q)
@@ -121,7 +121,7 @@ class Mixture:
         return [crowd.law(crowd.posterior.m + self.A @ b, Sigma) for b in self.b]
 
 
-def fit_mixture(crowd: Crowd, A: FloatArray, places: FloatArray, K: int, weight: FloatArray, seed: int) -> Mixture:
+def fit_mixture(crowd: Crowd, A: FloatArray, places: FloatArray, K: int, weight: FloatArray, seed: int) -> Camps:
     """K groups by EM from the best of a few starts (Dempster et al. 1977; McLachlan and Peel 2000, ch. 3).
 
     ``weight`` (n_users,) is 0 for people who are held out. groups.md, "Inference": with sites of each group's own.
@@ -134,14 +134,14 @@ def fit_mixture(crowd: Crowd, A: FloatArray, places: FloatArray, K: int, weight:
     return _climb(crowd, best, weight, _LONG)
 
 
-def _begun(crowd: Crowd, A: FloatArray, belongs: FloatArray) -> Mixture:
+def _begun(crowd: Crowd, A: FloatArray, belongs: FloatArray) -> Camps:
     """Groups that are all alike, but for who belongs to them."""
     K, q = belongs.shape[1], A.shape[1]
     sites = [crowd.posterior.sites.copy() for _ in range(K)]
-    return Mixture(A, np.zeros((K, q)), np.eye(q), np.full(K, 1.0 / K), sites, belongs, _NONE)
+    return Camps(A, np.zeros((K, q)), np.eye(q), np.full(K, 1.0 / K), sites, belongs, _NONE)
 
 
-def _climb(crowd: Crowd, start: Mixture, weight: FloatArray, max_iter: int) -> Mixture:
+def _climb(crowd: Crowd, start: Camps, weight: FloatArray, max_iter: int) -> Camps:
     """EM until the objective rests: evidence and priors, b_k ~ N(0, I) and W ~ inverse Wishart about I."""
     now, A, eye = replace(start, sites=[one.copy() for one in start.sites]), start.A, np.eye(start.A.shape[1])
     n, K, last = float(weight.sum()), len(start.b), -math.inf
@@ -223,7 +223,7 @@ def held_out_gain(crowd: Crowd, K: int, seed: int) -> FloatArray:
     return gain
 
 
-def whole(crowd: Crowd, K: int, seed: int) -> Mixture:
+def whole(crowd: Crowd, K: int, seed: int) -> Camps:
     """K groups of everybody."""
     A = crowd.directions(max(_AXES, K - 1))
     return fit_mixture(crowd, A, crowd.places(A), K, crowd.weight, seed)
@@ -239,7 +239,7 @@ class GroupMeans(NamedTuple):
     means: FloatArray  # (B, K, n_items)
 
 
-def means_of_groups(crowd: Crowd, found: Mixture, n_resamples: int, seed: int, *, belong: BoolArray) -> GroupMeans:
+def means_of_groups(crowd: Crowd, found: Camps, n_resamples: int, seed: int, *, belong: BoolArray) -> GroupMeans:
     """Means of the groups in all directions, and those of bootstrap samples of people, with Σ held.
 
     Each sample starts from the mixture of all, so that groups keep their names, and has some iterations of EM, since

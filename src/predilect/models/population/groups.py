@@ -12,7 +12,7 @@ from predilect._base.arguments import check_count
 from predilect._base.types import IntArray
 from predilect.data.content import Keys, refined
 from predilect.decisions.groups import ENOUGH, LEAST, NAMES, Groups, described, in_order
-from predilect.inference.people.mixture import Crowd, Mixture, held_out_gain, means_of_groups, whole
+from predilect.inference.people.mixture import Camps, Crowd, held_out_gain, means_of_groups, whole
 from predilect.inference.people.posterior import PopulationPosterior
 
 _MOST_TRIED, _MOST_RESAMPLED, _RESAMPLES = 1000, 500, 100  # people by whom the number is chosen; and of intervals
@@ -20,14 +20,14 @@ _FEWER = math.log(3.0)  # nats that another group has to gain
 _APART = 2.0  # standard deviations within groups between two that are two heaps, and not halves of one
 
 
-class Found(NamedTuple):
+class Grouped(NamedTuple):
     """Groups, and the name of everybody's, by id; nobody's without groups."""
 
     groups: Groups
     whose: dict[str | int, str]
 
 
-def groups_of(model: Any, smallest: int, most: int, random_state: int | None) -> Found:
+def groups_of(model: Any, smallest: int, most: int, random_state: int | None) -> Grouped:
     """See :meth:`Population.groups <predilect.Population.groups>`; ``model`` is a snapshot."""
     check_count("smallest", smallest, LEAST)
     check_count("most", most, 2, most=len(NAMES))
@@ -37,7 +37,7 @@ def groups_of(model: Any, smallest: int, most: int, random_state: int | None) ->
     active = np.flatnonzero(np.diff(posterior.people.answer_ptr))
     none = Groups("few", n_people=len(active), smallest=smallest)
     if len(active) < 2 * smallest or posterior.n_items < 2:
-        return Found(none, {})
+        return Grouped(none, {})
     everybody = Crowd(posterior, _delta(model), np.argsort(_keys(posterior), kind="stable")).part(active)
     tried = everybody.part(np.sort(everybody.order[:_MOST_TRIED]))
     gains: dict[int, float] = {}
@@ -50,7 +50,7 @@ def groups_of(model: Any, smallest: int, most: int, random_state: int | None) ->
     none = replace(none, outcome="none", gain=best)
     enough = [K for K, gain in gains.items() if gain >= ENOUGH]
     if not enough:
-        return Found(none, {})
+        return Grouped(none, {})
     first = min(K for K in enough if gains[K] >= best - _FEWER)
     for K in [K for K in reversed(range(2, first + 1)) if K in enough]:
         found = whole(everybody, K, seed)
@@ -61,10 +61,10 @@ def groups_of(model: Any, smallest: int, most: int, random_state: int | None) ->
             none = replace(none, outcome="small")
             continue
         return _told(model, everybody, active, found, seed, replace(none, outcome="groups"))
-    return Found(none, {})
+    return Grouped(none, {})
 
 
-def _told(model: Any, crowd: Crowd, users: IntArray, found: Mixture, seed: int, groups: Groups) -> Found:
+def _told(model: Any, crowd: Crowd, users: IntArray, found: Camps, seed: int, groups: Groups) -> Grouped:
     some = np.zeros(len(users), dtype=bool)
     some[crowd.order[:_MOST_RESAMPLED]] = True
     means = means_of_groups(crowd, found, _RESAMPLES, seed, belong=some)
@@ -75,7 +75,7 @@ def _told(model: Any, crowd: Crowd, users: IntArray, found: Mixture, seed: int, 
     ids = model.users_.ids
     whose = {ids[user]: name[k] for user, k in zip(users.tolist(), own.tolist(), strict=True)}
     certainty = float(found.belongs.max(axis=1).mean())
-    return Found(
+    return Grouped(
         replace(groups, groups=told, items=items, certainty=certainty, distance=found.distance()), whose
     )  # fmt: skip
 

@@ -33,6 +33,7 @@ from predilect.models.worth import OfAttributes
 
 if TYPE_CHECKING:
     from predilect.models.population.coefficients import CoefficientDraws, LinearRows
+    from predilect.models.population.groups import Grouped
 
 _HARDLY = 0.1  # of the noise of an answer: what people differ by in a difference of two items
 _TOLD_APART = 0.01  # of the factors of noise, between the quartiles
@@ -268,12 +269,16 @@ class Tables(Updating, Estimator, OfAttributes):  # type: ignore[override]  # an
         there are any. Names of people and items play no part. About 20 ms of one core a person with ten answers, for
         the first 1 000; then .1 ms.
         """
+        return self._grouped(smallest, most, random_state).groups
+
+    def _grouped(self, smallest: int, most: int = 5, random_state: int | None = None) -> Grouped:
+        """:meth:`groups`, and the name of everybody's."""
         from predilect.models.population.groups import groups_of
 
         check_is_fitted(self)
         now = self._snapshot()
         _refuse_pooled(now)
-        return groups_of(now, smallest, most, random_state).groups
+        return groups_of(now, smallest, most, random_state)
 
     def _find_groups(self) -> Groups | None:
         return self.groups() if self.personal_ and self.n_answers_ else None
