@@ -19,7 +19,7 @@ from predilect.inference.people.mixture import GroupMeans
 
 OUTCOMES = ("groups", "none", "small", "few")
 SMALLEST, LEAST = 10, 5  # people in a group that is shown: by default, and always
-ENOUGH = float(np.log(10.0))  # nats: so much likelier the answers of held-out people have to be with groups
+ENOUGH = float(np.log(10.0))  # nats: so much likelier the answers of held-out people have to be with each group more
 NAMES = "ABCDE"
 UNITES = 0.9  # probability that the group that likes an item least likes it more than the average item
 _LISTED = 3
@@ -91,7 +91,7 @@ class Groups:
         People that a group has at least.
     gain : float
         By how much groups make the answers of held-out people likelier, in nats, all people together; of the best
-        number of groups, found or not. 2.3, ten times as likely, is enough.
+        number of groups, found or not. Each group more takes 2.3: answers ten times as likely.
     certainty : float
         Mean probability with which people belong to their group; 1 without groups.
     distance : float

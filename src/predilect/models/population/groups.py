@@ -16,7 +16,6 @@ from predilect.inference.people.mixture import Camps, Crowd, held_out_gain, mean
 from predilect.inference.people.posterior import PopulationPosterior
 
 _MOST_TRIED, _MOST_RESAMPLED, _RESAMPLES = 1000, 500, 100  # people by whom the number is chosen; and of intervals
-_FEWER = math.log(3.0)  # nats that another group has to gain
 _APART = 2.0  # standard deviations within groups between two that are two heaps, and not halves of one
 
 
@@ -40,19 +39,17 @@ def groups_of(model: Any, smallest: int, most: int, random_state: int | None) ->
         return Grouped(none, {})
     everybody = Crowd(posterior, _delta(model), np.argsort(_keys(posterior), kind="stable")).part(active)
     tried = everybody.part(np.sort(everybody.order[:_MOST_TRIED]))
-    gains: dict[int, float] = {}
+    gains = {1: 0.0}
     for K in range(2, min(most, len(active) // smallest) + 1):
-        before = max(gains.values(), default=-_FEWER)
         gains[K] = float(held_out_gain(tried, K, seed).sum())
-        if gains[K] < before + _FEWER:  # another group brings too little already
+        if gains[K] < gains[K - 1] + (0.0 if K == 2 else ENOUGH):
             break
-    best = max(gains.values())
-    none = replace(none, outcome="none", gain=best)
-    enough = [K for K, gain in gains.items() if gain >= ENOUGH]
-    if not enough:
-        return Grouped(none, {})
-    first = min(K for K in enough if gains[K] >= best - _FEWER)
-    for K in [K for K in reversed(range(2, first + 1)) if K in enough]:
+    none = replace(none, outcome="none", gain=max(gain for K, gain in gains.items() if K > 1))
+    worth = {K: gain - ENOUGH * (K - 1) for K, gain in gains.items()}
+    first = max(worth, key=lambda K: (worth[K], -K))
+    for K in range(first, 1, -1):
+        if worth[K] <= 0.0:
+            continue
         found = whole(everybody, K, seed)
         if found.distance() < _APART:
             continue

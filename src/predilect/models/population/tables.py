@@ -263,11 +263,11 @@ class Tables(Updating, Estimator, OfAttributes):  # type: ignore[override]  # an
 
         Notes
         -----
-        groups.md. A group is one of several normal distributions of utilities in place of one. Its number is the one
-        with which the answers of people who were held out are likeliest, in ten folds of at most 1 000 people; it takes
-        answers ten times as likely as with one crowd, and groups that are two standard deviations apart, to say that
-        there are any. Names of people and items play no part. About 20 ms of one core a person with ten answers, for
-        the first 1 000; then .1 ms.
+        groups.md. A group is one of several normal distributions of utilities in place of one. Their number is the one
+        with which the answers of people who were held out are likeliest, in ten folds of at most 1 000 people; each
+        group more has to make them ten times as likely, and groups have to be two standard deviations apart. Names of
+        people and items play no part. 10 to 40 ms of one core a person with ten answers, for the first 1 000 people;
+        of the others a few fits.
         """
         return self._grouped(smallest, most, random_state).groups
 
