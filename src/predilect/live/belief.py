@@ -15,8 +15,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
+import polars as pl
 import sqlalchemy as sa
 
+from predilect.decisions.versus import duels
 from predilect.errors import DataError
 from predilect.live.answers import as_update, comparisons, standing, user_of
 from predilect.live.log import Log
@@ -30,6 +32,7 @@ _SECONDS_OF_SILENCE = 10.0  # of the thread that follows, after which whoever as
 _TIMES_AS_LONG, _LONGEST_PAUSE = 10.0, 10.0  # as it took to make a board it stands at least; seconds
 _MOST_MADE = 200  # boards, of participants too, that are kept
 _MANY = 20  # changes from which a frame is faster than one answer at a time
+WINS = ("wins", "wins_low", "wins_high")  # columns of boards: shares of duels, with their 95 % intervals
 FEWEST_ANSWERS, FEWEST_PEOPLE = 10, 2  # below, the prior: all items alike
 
 
@@ -261,7 +264,7 @@ class Belief:
         If not 0, or as many as let boards take a tenth of the time, up to ten seconds.
         """
         model = self.catch_up()
-        return self._looked("board", (), max_age or None, lambda: model._rank_among(self._names(model, "active")))
+        return self._looked("board", (), max_age or None, lambda: self._ranked(model))
 
     def own(self, number: int, of: tuple[int, ...]) -> Any:
         """The board of a participant, a polars frame of the active items, best first; None without answers.
@@ -271,7 +274,13 @@ class Belief:
         model, user = self.catch_up(), user_of(number)
         if not self.knows(user):
             return None
-        return self._looked(number, of, 0.0, lambda: model._rank_among(self._names(model, "active"), user))
+        return self._looked(number, of, 0.0, lambda: self._ranked(model, user))
+
+    def _ranked(self, model: Any, user: str | None = None) -> Any:
+        """A board of the active items: the columns of ``rank``, and which share of its duels each wins."""
+        board = model._rank_among(self._names(model, "active"), user)
+        shares = duels(model, board["item"].to_list(), board["lower"].to_numpy(), board["upper"].to_numpy(), user)
+        return board.with_columns(pl.Series(name, column) for name, column in zip(WINS, shares.T, strict=True))
 
     def outlook(self, claim: str, level: float, k: int) -> Any:
         """The model's outlook on a claim about the active items, of a state at most some seconds old."""

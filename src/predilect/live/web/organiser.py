@@ -9,7 +9,7 @@ import html
 import re
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Form, Query, Request
+from fastapi import APIRouter, Form, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, Response
 
@@ -20,7 +20,8 @@ from predilect.live.poll import Poll
 from predilect.live.web.access import address_of
 from predilect.live.web.api import Stored, ThePoll, access_of
 from predilect.live.web.hosting import form_token
-from predilect.live.web.pages import Field, page, said_in, to, with_places
+from predilect.live.web.pages import Field, page, said_in, to
+from predilect.live.web.results import Criterion, crowd, in_the_room, link_of, pictured
 
 routes = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
 _SWITCHES = ("public", "proposals", "ties", "skips", "undo")
@@ -38,17 +39,30 @@ def _ruled(request: Request, poll: Poll, csrf: str | None = None) -> dict[str, A
 
 
 @routes.get("/o/{poll}")
-def board(request: Request, poll: ThePoll, criterion: Annotated[int, Query(ge=0, le=9)] = 0) -> Response:
+def board(request: Request, poll: ThePoll, criterion: Criterion = 0) -> Response:
     """The board, or for whoever is not signed in the way to do so."""
     if access_of(request).organiser(request, poll) is None:
         return page(request, "sign_in.html", poll, wrong="")
     more = _ruled(request, poll)
     left_out = ", ".join(str(one.row) for one in poll.left_out())
-    people, rows = poll.people(max_age=2.0), with_places(poll.board(criterion, max_age=1.0).to_dicts())
-    outlook = poll.outlook(criterion=criterion) if people["answers"] else None
-    link = f"{request.base_url}".rstrip("/") + f"/p/{poll.name}"
-    return page(request, "board.html", poll, rows=rows, people=people, outlook=outlook, link=link, criterion=criterion,
-                status_now=poll.status, left_out=left_out, **more)  # fmt: skip
+    found = crowd(poll, criterion)
+    outlook = poll.outlook(criterion=criterion) if found["n"] else None
+    return page(request, "board.html", poll, outlook=outlook, link=link_of(request, poll), status_now=poll.status,
+                left_out=left_out, **found, **more)  # fmt: skip
+
+
+@routes.get("/o/{poll}/room")
+def room(request: Request, poll: ThePoll, criterion: Criterion = 0) -> Response:
+    """The page for a room, of results that not everybody may see."""
+    _ruled(request, poll)
+    return in_the_room(request, poll, criterion)
+
+
+@routes.get("/o/{poll}/results.{form}")
+def picture(request: Request, poll: ThePoll, form: str, criterion: Criterion = 0) -> Response:
+    """A picture of results that not everybody may see."""
+    _ruled(request, poll)
+    return pictured(request, poll, form, criterion)
 
 
 @routes.post("/o/{poll}/sign-in")
@@ -171,7 +185,7 @@ def _said_of(said: dict[str, str]) -> dict[str, Any]:
 
 
 @routes.get("/o/{poll}/report")
-def report(request: Request, poll: ThePoll, criterion: Annotated[int, Query(ge=0, le=9)] = 0) -> Response:
+def report(request: Request, poll: ThePoll, criterion: Criterion = 0) -> Response:
     """The page of a report on the board, with a policy of its own: its style and script are in it."""
     _ruled(request, poll)
     from predilect.show.report.page import page as whole

@@ -1,4 +1,4 @@
-"""Pages of participants: consent, questions, their own ranking, their own data."""
+"""Pages of participants: consent, questions, their own data; ``results`` has their ranking and everybody's."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections import Counter
 from typing import Annotated, Any
 from urllib.parse import quote
 
-from fastapi import APIRouter, Form, Query, Request
+from fastapi import APIRouter, Form, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -40,8 +40,7 @@ def page(
 ) -> Response:
     """A page from a template, in the visitor's language."""
     access = access_of(request)
-    default = LANGUAGES[0] if poll is None else poll.settings.language
-    language = language_of(request, default)
+    language = page_language(request, poll)
     images = "" if poll is None else "".join(f" https://{host}" for host in poll.settings.images)
     # What came by a form is not asked for again in another language: its address knows no GET.
     here = "" if request.method == "GET" else f"{access.root}/" if poll is None else f"{access.root}/p/{poll.name}"
@@ -57,8 +56,9 @@ def page(
     return answer
 
 
-def language_of(request: Request, default: str) -> str:
-    """The language of the page: what was chosen, or what the browser asks for."""
+def page_language(request: Request, poll: Poll | None) -> str:
+    """The language of a page: what was chosen, or what the browser asks for."""
+    default = LANGUAGES[0] if poll is None else poll.settings.language
     for chosen in (request.query_params.get("lang"), request.cookies.get(_COOKIE)):
         if chosen in LANGUAGES:
             return str(chosen)
@@ -266,38 +266,6 @@ def report(request: Request, poll: ThePoll, csrf: Field = "", item: Field = "") 
     _, visitor = _checked(request, poll, csrf)
     poll.report(visitor.number, _whole(item))
     return page(request, "message.html", poll, title="report", said="reported", back=f"/p/{poll.name}")
-
-
-@routes.get("/mine")
-def mine(request: Request, poll: ThePoll, criterion: Annotated[int, Query(ge=0, le=9)] = 0) -> Response:
-    """The participant's own ranking."""
-    visitor = access_of(request).needed(request, poll)
-    table = poll.mine(visitor.number, criterion)
-    rows = [] if table is None else with_places(table.to_dicts())
-    return page(request, "ranking.html", poll, rows=rows, criterion=criterion, is_own=True, people=0, n=0)
-
-
-@routes.get("/results")
-def results(request: Request, poll: ThePoll, criterion: Annotated[int, Query(ge=0, le=9)] = 0) -> Response:
-    """The crowd's board, where everybody may see it."""
-    if not poll.settings.public:
-        raise Refused("the results of this poll are not public", 403)
-    people = poll.people(max_age=2.0)
-    rows = with_places(poll.board(criterion, max_age=1.0).to_dicts())
-    return page(request, "ranking.html", poll, rows=rows, criterion=criterion, is_own=False,
-                people=people["with_answers"], n=people["answers"])  # fmt: skip
-
-
-def with_places(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Rows of a board with where their bars begin and end, from 0 to 100."""
-    if not rows:
-        return rows
-    low, high = min(row["lower"] for row in rows), max(row["upper"] for row in rows)
-    width = (high - low) or 1.0
-    for row in rows:
-        row |= {name: round(100.0 * (row[column] - low) / width, 2)
-                for name, column in (("from", "lower"), ("to", "upper"), ("at", "mean"))}  # fmt: skip
-    return rows
 
 
 @routes.get("/me")
