@@ -58,9 +58,8 @@ def written(rows: pl.DataFrame, form: str) -> bytes:
 
 
 def _answers(state: PollState) -> pl.DataFrame:
-    """Answers that stand."""
-    every = chain.from_iterable(one.answers.values() for one in state.people.values())
-    return table(state, sorted(every, key=lambda one: one.sequence))
+    """Answers that stand, and what they count for once items are merged; one that is about one item then has no row."""
+    return table(state, state.counting())
 
 
 def _shown(state: PollState) -> pl.DataFrame:
@@ -82,7 +81,8 @@ def _items(state: PollState) -> pl.DataFrame:
     attributes = sorted({name for item in state.items for name in item.attributes})
     rows = [
         {
-            "number": item.number, "item": item.name, "state": item.state, "image": item.image,
+            "number": item.number, "item": item.name, "state": item.state, "merged_into": item.into,
+            "description": item.description, "link": item.link, "image": item.image,
             "times_shown": state.times_shown[item.number - 1], "reports": item.reports,
         } | {f"attribute {name}": item.attributes.get(name) for name in attributes}
         for item in state.items
@@ -136,7 +136,7 @@ def own(state: PollState, number: int) -> dict[str, Any]:
                 "shown": [state.items[item - 1].name for item in one.items],
                 "answer": [state.items[one.items[place] - 1].name for place in one.value or ()],
                 "kind": "skip" if one.value is None else "tie" if not one.value else state.settings.kind,
-            }
+            } | ({"reason": one.reason} if one.reason else {})
             for one in sorted(person.answers.values(), key=lambda one: one.sequence)
         ],
         "questions_without_answer": [

@@ -28,6 +28,7 @@ from predilect.live.exports import Export, export, own, people
 from predilect.live.given import (
     Refused,
     Unfit,
+    alike,
     check_key,
     check_time,
     digest,
@@ -130,7 +131,8 @@ class Poll:
             A file, ``poll.db``, or an address of PostgreSQL, ``postgresql://HOST/NAME``.
         question : str
         items : list of str, or of dicts
-            Names, or dicts with ``name``, ``image`` (an address) and ``attributes`` (a dict of texts).
+            Names, or dicts with ``name``, ``description`` (Markdown), ``image`` and ``link`` (addresses) and
+            ``attributes`` (a dict of texts).
         name : str, optional
             Of the poll in addresses: letters, digits and hyphens; by default some letters at random.
         background : bool, default True
@@ -431,6 +433,29 @@ class Poll:
         """Accept an item that was proposed, or retired, or refuse one that was proposed."""
         self.log.write(None, lambda state, _: verbs.moderate(state, item, accept))
 
+    def edit_item(self, item: str | int, **said: str) -> None:
+        """Rename an item, or say more of it: ``name``, ``description`` (Markdown), ``image``, ``link``.
+
+        Its answers stay: what they were about is in the log under the name that it had then.
+        """
+        self.log.write(None, lambda state, _: verbs.edit(state, item, said))
+
+    def merge_items(self, item: str | int, into: str | int) -> None:
+        """Let the answers on an item count for another one, too, which says the same; :meth:`part_item` undoes it.
+
+        Questions about both say nothing meanwhile; in an order the better place counts. The log keeps all as it was.
+        """
+        self.log.write(None, lambda state, _: verbs.merge(state, item, into))
+
+    def part_item(self, item: str | int) -> None:
+        """Undo :meth:`merge_items`: an item is asked about again, if it was before, and has its answers back."""
+        self.log.write(None, lambda state, _: verbs.part(state, item))
+
+    def alike(self, text: str) -> list[Item]:
+        """Items that are asked about and may say the same as a text, the likest first, five at most."""
+        with self.log.lock:
+            return alike(text, self.log.state.active())
+
     def retire(self, item: str | int) -> None:
         """Ask no more about an item; its answers stay."""
         self.log.write(None, lambda state, _: verbs.retire(state, item))
@@ -517,15 +542,14 @@ class Poll:
         """
         from predilect.show.report.sections import contents_of
 
-        model = self.belief(criterion).catch_up()
+        belief = self.belief(criterion)
+        model = belief.catch_up()
         if not model.n_answers_:
             raise Refused("there are no answers to report on")
         with self.log.lock:
-            state = self.log.state
-            every = [one for person in state.people.values() for one in person.answers.values()
-                     if one.criterion == criterion]  # fmt: skip
-            read = comparisons(state, sorted(every))
-        return contents_of(model, title=self.settings.boards[criterion], answers=read)
+            every = [one for one in self.log.state.counting() if one.criterion == criterion]
+            read = comparisons(self.log.state, every, by="name")
+        return contents_of(belief.named(model), title=self.settings.boards[criterion], answers=read)
 
     def mine(self, participant: str | int, criterion: int = 0) -> Any:
         """The participant's own board, or None before they gave enough answers to see it.
