@@ -6,7 +6,6 @@ import copy
 from typing import Any
 
 import numpy as np
-
 from scipy.special import ndtr, ndtri
 
 from predilect._base.text import quoted

@@ -44,7 +44,7 @@ def table(state: PollState, answers: Iterable[Answer], *, by: Literal["name", "k
         "pair": [*_SIDES, "winner"], "best": [*items, "best"], "best-worst": [*items, "best", "worst"],
         "order": [f"rank{k + 1}" for k in range(size)],
     }[kind]  # fmt: skip
-    types = dict.fromkeys(["user", "criterion", *heads], pl.String)
+    types: dict[str, Any] = dict.fromkeys(["user", "criterion", *heads], pl.String)
     more = {"question": pl.Int64, "time": pl.String, "shown_ms": pl.Int64, "reason": pl.String}
     return pl.DataFrame(rows, schema=types | more, orient="row")
 

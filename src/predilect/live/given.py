@@ -6,6 +6,7 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from predilect._base.text import did_you_mean, one_line, quoted
@@ -13,6 +14,8 @@ from predilect.errors import DataError
 from predilect.live.settings import LONGEST_TEXT, storable
 from predilect.live.state import TOLD, Item, Participant, PollState, Shown
 
+REASONS = ("unknown", "neither", "same", "unclear")  # why somebody cannot say
+SKIPS = {"skip": "", **{f"skip:{reason}": reason for reason in REASONS}}
 _KINDS = {"answered": "an answer", "undone": "an answer to be taken back", "proposed": "a proposal"}
 _LONGEST_KEY, _MOST_ITEMS, _MOST_ATTRIBUTES = 200, 3000, 30
 _LONGEST_TOLD = 2000
@@ -110,7 +113,7 @@ def read_answer(state: PollState, shown: Shown, answer: Any) -> tuple[int, ...] 
     settings = state.settings
     assert settings is not None
     names = [state.items[number - 1].name for number in shown.items]
-    if answer is None or (answer == "skip" and "skip" not in names):
+    if answer is None or (isinstance(answer, str) and answer in SKIPS and answer not in names):
         if not settings.skips:
             raise Refused("this poll takes no skipped questions", 403)
         return None
@@ -199,11 +202,12 @@ def folded(name: str) -> str:
     return text.rstrip(".,;:!? ") or text
 
 
-def trigrams(name: str) -> set[str]:
+@lru_cache(maxsize=8192)
+def trigrams(name: str) -> frozenset[str]:
     """Three letters each, of the words of a name without marks and accents; words stand apart, in no order."""
     plain = "".join(c for c in unicodedata.normalize("NFKD", name.casefold()) if not unicodedata.combining(c))
     words = re.findall(r"\w+", plain)
-    return {padded[k : k + 3] for word in words for padded in [f"  {word} "] for k in range(len(padded) - 2)}
+    return frozenset(padded[k : k + 3] for word in words for padded in [f"  {word} "] for k in range(len(padded) - 2))
 
 
 def alike(name: str, items: Iterable[Item]) -> list[Item]:

@@ -297,6 +297,27 @@ class Poll:
             self.log.write(number, lambda state, _: Writing(lambda _: None, self._shown(state, number, drawn, n)))
         return self._questions(number, n)
 
+    def first(self) -> tuple[PollQuestion, Drawn] | None:
+        """What somebody is asked first who has yet to take part, and what :meth:`put` takes; None if there is nothing.
+
+        The log knows of neither until they answer.
+        """
+        self._follow()
+        with self.log.lock:
+            state, person = self.log.state, Participant(0, 0.0)
+            asked = AskedParticipant.of(state, person) if state.status == "open" else None
+        drawn = [] if asked is None else draw(asked, 1, lambda: self.belief(0), self._source)
+        if not drawn:
+            return None
+        shown = Shown(0, 0.0, 0, drawn[0].items, drawn[0].probability, False)
+        with self.log.lock:
+            return self._question(state, self.settings, person, shown), drawn[0]
+
+    def put(self, participant: str | int, question: Drawn) -> int:
+        """Put the :meth:`first` question before somebody who took part since; its number, to be answered."""
+        number = self._number(participant)
+        return int(self.log.write(number, lambda state, _: verbs.put(state, number, question)))
+
     def _drawn(self, number: int, n: int, closing: int = 0) -> list[Drawn]:
         """New questions, so that ``n`` are open once the one that is ``closing`` is answered."""
         self._follow()
@@ -349,7 +370,8 @@ class Poll:
             ``shown`` of the question.
         answer : item, list of items, "left", "right", "tie" or "skip"
             An item is its name or its number. Of a pair the better item, its side, or a tie; of "best" the best item;
-            of "best-worst" the best and the worst; of "order" all items, the best first. "skip" for no answer.
+            of "best-worst" the best and the worst; of "order" all items, the best first. "skip" for no answer, which
+            may say why: "skip:unknown" (I do not know enough), "skip:neither", "skip:same", "skip:unclear".
         criterion : int, optional
             By default the first one on which the question is not answered.
         key : str, optional

@@ -361,8 +361,9 @@ class PollState:
             _must(item.state == "merged", "its item is not merged")
         else:
             _must(item.state != "merged" and self.root(self._item(into).number) != item.number, "it cannot be merged")
+        now = self.root(item.number)
         theirs = [one for person in self.people.values() for one in person.answers.values()
-                  if one.value is not None and any(self.root(k) == self.root(item.number) for k in one.items)]  # fmt: skip
+                  if one.value is not None and any(self.root(number) == now for number in one.items)]  # fmt: skip
         before = [self.counted(one) for one in theirs]
         if into is None:
             item.state, item.into = item.was, None

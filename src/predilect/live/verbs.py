@@ -8,6 +8,7 @@ from typing import Any
 
 from predilect._base.text import one_line
 from predilect.live.given import (
+    SKIPS,
     Refused,
     folded,
     item_of,
@@ -21,6 +22,7 @@ from predilect.live.given import (
     repeated,
 )
 from predilect.live.log import New, Writing
+from predilect.live.questions import Drawn
 from predilect.live.settings import FIXED, Settings, agreed
 from predilect.live.state import Item, Participant, PollState, Status
 
@@ -57,6 +59,8 @@ def answer(
         return Writing(lambda _: Told(last, True))
     payload: dict[str, Any] = {"shown": asked.sequence, "value": None if value is None else list(value)}
     payload |= ({"criterion": on} if on else {}) | ({} if shown_ms is None else {"ms": shown_ms})
+    if value is None and (reason := SKIPS.get(given or "skip", "")):
+        payload["reason"] = reason
     if old is not None:
         if not _settings(state).undo:
             raise Refused("answers of this poll cannot be changed", 403)
@@ -64,6 +68,19 @@ def answer(
     elif last is not None:
         raise Refused("this question was answered already. Replace that answer, or take it back")
     return Writing(lambda numbers: Told(numbers[0]), [New("answered", payload, person.number, key), *then()])
+
+
+def put(state: PollState, number: int, question: Drawn) -> Writing:
+    """Put a question before somebody who read it before they took part: their first; its number."""
+    person = person_of(state, number)
+    there = next((one.sequence for one in person.shown.values() if one.items == question.items), None)
+    if there is not None:
+        return Writing(lambda _: there)
+    _must_be_open(state)
+    active = {item.number for item in state.active()}
+    if person.shown or not active.issuperset(question.items) or len(question.items) != _settings(state).n_shown:
+        raise Refused("this question is asked no more")
+    return Writing(lambda numbers: numbers[0], [question.event(number)])
 
 
 def undo(state: PollState, number: int, key: str | None) -> Writing:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hmac
 import json
+import logging
 import re
 import secrets
 import time
@@ -14,10 +16,13 @@ from fastapi import APIRouter, Form, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markdown_it import MarkdownIt
+from markupsafe import Markup
 
 from predilect.errors import DataError
-from predilect.live.given import Refused, Unfit, person_of
+from predilect.live.given import REASONS, SKIPS, Refused, Unfit, folded, person_of
 from predilect.live.poll import Poll
+from predilect.live.questions import Drawn
 from predilect.live.settings import Settings, storable
 from predilect.live.web.access import POLICY, Access, Visitor, address_of
 from predilect.live.web.api import Stored, ThePoll, access_of, erased, joined
@@ -33,6 +38,7 @@ Field = Annotated[Stored, Form(max_length=20_000)]
 _SHOWN_AT_ONCE = 2  # the second waits in the page until the first is answered
 _A_MOMENT = 2.0  # seconds in which nobody takes back an answer by going back to its page
 _COOKIE = "language"
+_log = logging.getLogger("predilect.live")
 
 
 def page(
@@ -84,8 +90,27 @@ def allowed_image(settings: Settings, address: str) -> str:
     return address if any(address.startswith(f"https://{host}/") for host in settings.images) else ""
 
 
+_markdown = MarkdownIt("commonmark", {"html": False, "breaks": True})
+_markdown.disable(["image", "code", "heading", "lheading", "hr", "html_block", "html_inline", "reference"])
+
+
+def _link(self: Any, tokens: Any, place: int, options: Any, env: Any) -> str:
+    tokens[place].attrSet("rel", "nofollow noopener noreferrer")
+    return str(self.renderToken(tokens, place, options, env))
+
+
+_markdown.add_render_rule("link_open", _link)
+
+
+def markdown(text: str) -> Markup:
+    """What somebody wrote, as HTML: paragraphs, emphasis, lists, quotes, links to the web; all else as it stands."""
+    return Markup(_markdown.render(text))
+
+
+templates.filters["markdown"] = markdown
 templates.globals |= {
     "allowed_image": allowed_image,
+    "reasons": REASONS,
     "languages": {one: Speech(one)("name_of_language") for one in LANGUAGES},
 }
 
@@ -96,8 +121,57 @@ def start(request: Request, poll: ThePoll) -> Response:
     visitor = access_of(request).participant(request, poll)
     if visitor is None:
         pid, signature = (request.query_params.get(name, "")[:200] for name in ("pid", "sig"))
+        asked = poll.first() if poll.settings.at_once else None
+        if asked is not None:
+            return page(request, "first.html", poll, question=asked[0], wrong="",
+                        more={"first": _signed(poll, asked[1]), "pid": pid, "signature": signature})  # fmt: skip
         return page(request, "welcome.html", poll, pid=pid, signature=signature)
     return question(request, poll, visitor)
+
+
+def _signed(poll: Poll, question: Drawn) -> str:
+    """A question that nobody was asked yet, as a form carries it: drawn by this server, to be answered by one."""
+    text = f"{secrets.token_hex(16)} {question.probability!r} {' '.join(map(str, question.items))}"
+    return f"{text} {form_token(poll.database.secret(), text)}"
+
+
+def _drawn_in(poll: Poll, text: str) -> tuple[Drawn, str]:
+    """The question that such a form carries, and the secret of whoever answers it: the same, sent how often."""
+    said, _, signature = text.rpartition(" ")
+    if not hmac.compare_digest(form_token(poll.database.secret(), said).encode(), signature.encode()):
+        raise Refused("this form is not of one of our pages. Open the page again", 403)
+    _, probability, *items = said.split(" ")
+    drawn = Drawn(tuple(map(int, items)), None if probability == "None" else float(probability))
+    return drawn, form_token(poll.database.secret(), f"who answers {said}")
+
+
+@routes.post("/first")
+async def answer_first(request: Request, poll: ThePoll) -> Response:
+    """Take part by answering the first question."""
+    return await run_in_threadpool(_keep_first, request, poll, await said_in(request))
+
+
+def _keep_first(request: Request, poll: Poll, said: dict[str, str]) -> Response:
+    access = access_of(request)
+    access.check_origin(request)
+    answer = to(request, f"/p/{poll.name}")
+    if access.participant(request, poll) is not None:
+        return answer
+    drawn, secret = _drawn_in(poll, said.get("first", ""))
+    given, wrong = _given(poll.settings.kind, said)
+    language, pid = said.get("language", ""), said.get("pid", "")[:200] or None
+    access.joins.take(address_of(request))
+    joined(poll, language if language in LANGUAGES else "", pid, said.get("signature", "")[:64], secret)
+    access.remember(answer, "participant", poll, secret)
+    number = poll.who(secret=secret)
+    if wrong or number is None:
+        return answer
+    try:
+        shown = poll.put(number, drawn)
+        poll.tell(number, shown, given, criterion=0, shown_ms=_whole(said.get("shown_ms") or "0") or None)
+    except Refused:  # it ended meanwhile, or was answered by another click: the next one is asked
+        _log.info("%s: a first question was not answered", poll.name)
+    return answer
 
 
 def question(request: Request, poll: Poll, visitor: Visitor, *, wrong: str = "", status: int = 200) -> Response:
@@ -226,7 +300,7 @@ def _keep_answer(request: Request, poll: Poll, said: dict[str, str]) -> Response
 def _given(kind: str, said: dict[str, str]) -> tuple[Any, bool]:
     """The answer that a form holds, and whether something is missing in it."""
     word = said.get("answer", "")
-    if word in ("left", "right", "tie", "skip"):
+    if word in ("left", "right", "tie", *SKIPS):
         return word, False
     if kind == "best-worst":
         pair = [_whole(said[name]) for name in ("best", "worst") if name in said]
@@ -253,9 +327,12 @@ def undo(request: Request, poll: ThePoll, csrf: Field = "", key: Field = "") -> 
 
 
 @routes.post("/propose")
-def propose(request: Request, poll: ThePoll, csrf: Field = "", text: Field = "") -> Response:
-    """Propose an item."""
+def propose(request: Request, poll: ThePoll, csrf: Field = "", text: Field = "", anyway: Field = "") -> Response:
+    """Propose an item, once its author has seen what is alike."""
     _, visitor = _checked(request, poll, csrf)
+    found = poll.alike(text) if poll.settings.proposals and anyway != "yes" else []
+    if found and folded(text) not in map(folded, (item.name for item in found)):  # that one is there, as is said below
+        return page(request, "alike.html", poll, found=found, text=text, csrf=csrf)
     poll.propose_item(visitor.number, text)
     return page(request, "message.html", poll, title="propose", said="proposed", back=f"/p/{poll.name}")
 

@@ -114,7 +114,8 @@ def svg(chart: Chart, room: Room = WIDE) -> str:
 
 def standing_alone(chart: Chart, heading: str = "", foot: str = "", room: Room = WIDE) -> str:
     """The chart as a file: with its colours, a size of its own, and a line above and below it where they are given."""
-    found = re.match(r'(<svg [^>]*)class="chart"([^>]*) viewBox="0 0 (\S+) (\S+)" style="[^"]*">', drawn := svg(chart, room))
+    drawn = svg(chart, room)
+    found = re.match(r'(<svg [^>]*)class="chart"([^>]*) viewBox="0 0 (\S+) (\S+)" style="[^"]*">', drawn)
     assert found is not None
     before, after, width, height = found.groups()
     above, below = 34.0 * bool(heading), 26.0 * bool(foot)
@@ -126,7 +127,7 @@ def standing_alone(chart: Chart, heading: str = "", foot: str = "", room: Room =
         edge = float(width) - 24.0
         inside = (
             f'{text(12.0, 22.0, heading, "h", edge)}<g transform="translate(0 {_n(above)})">{inside}</g>'
-            f'{text(12.0, float(tall) - 9.0, foot, "s", edge)}'
+            f"{text(12.0, float(tall) - 9.0, foot, 's', edge)}"
         )
     return f'{before}class="chart predilect"{after} {size}><style>{own}</style>{inside}</svg>\n'
 
