@@ -281,6 +281,19 @@ class Belief:
         model = self.catch_up()
         return self._looked("board", (), max_age or None, lambda: self._ranked(model))
 
+    def board_without(self, numbers: Sequence[int]) -> Any:
+        """The crowd's board as it is without the answers of some participants; of a state at most some seconds old."""
+        model = self.catch_up()
+
+        def made() -> Any:
+            rest = unpacked(packed(model))  # a copy, to forget them in
+            for user in map(user_of, numbers):
+                if self.knows(user):
+                    rest.forget(user=user)
+            return self._ranked(rest)
+
+        return self._looked("without", tuple(numbers), _SECONDS_OF_AN_OUTLOOK, made)
+
     def own(self, number: int, of: tuple[int, ...]) -> Any:
         """The board of a participant, a polars frame of the active items, best first; None without answers.
 

@@ -40,6 +40,7 @@ from predilect.live.questions import AskedParticipant, Drawn, draw
 from predilect.live.refits import Refitter, Worker, missing
 from predilect.live.settings import Settings, agreed, storable
 from predilect.live.state import Item, LeftOut, Participant, PollState, Shown, Status
+from predilect.live.suspects import suspects
 from predilect.live.tables import Database, participants, polls
 from predilect.live.verbs import Told
 
@@ -549,6 +550,16 @@ class Poll:
         """
         self._follow()
         return self.belief(criterion).board(max_age)
+
+    def board_without_suspects(self, criterion: int = 0) -> Any:
+        """The crowd's board as it would be without those whose answers look like none, as :meth:`people` counts them.
+
+        ``export("participants")`` says who they are, and why; nobody is left out of any other board.
+        """
+        self._follow()
+        with self.log.lock:
+            flagged = list(suspects(self.log.state))
+        return self.belief(criterion).board_without(flagged)
 
     def outlook(self, claim: str = "best", level: float | None = None, criterion: int = 0) -> Any:
         """How likely the claim is, and about how many more answers settle it: ``Population.outlook``."""

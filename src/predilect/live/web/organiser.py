@@ -23,7 +23,7 @@ from predilect.live.web.access import address_of
 from predilect.live.web.api import Stored, ThePoll, access_of
 from predilect.live.web.hosting import form_token
 from predilect.live.web.pages import Field, page, said_in, to
-from predilect.live.web.results import Criterion, crowd, in_the_room, link_of, pictured
+from predilect.live.web.results import Criterion, beside_of, crowd, in_the_room, link_of, pictured, rows_of
 
 routes = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
 _SWITCHES = ("public", "at_once", "proposals", "ties", "skips", "undo")
@@ -170,9 +170,14 @@ def _change_item(request: Request, poll: Poll, item: int, said: dict[str, str]) 
 
 
 @routes.get("/o/{poll}/people")
-def people(request: Request, poll: ThePoll) -> Response:
-    """Numbers about who answered."""
-    return page(request, "people.html", poll, people=poll.people(), **_ruled(request, poll))
+def people(request: Request, poll: ThePoll, criterion: Criterion = 0) -> Response:
+    """Numbers about who answered, and the board beside what it is without those whose answers look like none."""
+    more, found, rows = _ruled(request, poll), poll.people(), []
+    beside = None
+    if found["suspects"]:
+        rows = rows_of(poll.board(criterion, max_age=1.0))
+        beside = beside_of(rows_of(poll.board_without_suspects(criterion)), "rest")
+    return page(request, "people.html", poll, people=found, rows=rows, beside=beside, criterion=criterion, **more)
 
 
 @routes.get("/o/{poll}/export/{name}")
