@@ -159,9 +159,7 @@ def people(state: PollState) -> dict[str, Any]:
     flagged = suspects(state)
     return {
         "people": len(state.people),
-        "with_answers": sum(
-            any(one.value is not None for one in person.answers.values()) for person in state.people.values()
-        ),
+        "with_answers": sum(bool(state.said_by(person)) for person in state.people.values()),
         "answers": sum(state.n_answers),
         "faster_than_a_second": fast,
         "share_faster_than_a_second": fast / (fast + slow) if fast + slow else None,

@@ -23,6 +23,12 @@ _ARTICLES = {"image": "an image", "link": "a link"}
 _ALIKE, _MOST_ALIKE = 0.5, 5
 
 
+class Button(str):
+    """A word of an answer that is no name of an item, whatever items are called."""
+
+    __slots__ = ()
+
+
 class Refused(DataError):
     """What was asked for cannot be had now; ``status`` is HTTP's number for why."""
 
@@ -113,15 +119,16 @@ def read_answer(state: PollState, shown: Shown, answer: Any) -> tuple[int, ...] 
     settings = state.settings
     assert settings is not None
     names = [state.items[number - 1].name for number in shown.items]
-    if answer is None or (isinstance(answer, str) and answer in SKIPS and answer not in names):
+    named = [] if isinstance(answer, Button) else names  # which may be words of answers, too
+    if answer is None or (isinstance(answer, str) and answer in SKIPS and answer not in named):
         if not settings.skips:
             raise Refused("this poll takes no skipped questions", 403)
         return None
-    if answer == "tie" and "tie" not in names:
+    if answer == "tie" and "tie" not in named:
         if settings.kind != "pair" or not settings.ties:
             raise Refused("this poll takes no ties", 403)
         return ()
-    if settings.kind == "pair" and answer in ("left", "right") and answer not in names:
+    if settings.kind == "pair" and answer in ("left", "right") and answer not in named:
         return (0,) if answer == "left" else (1,)
     several = isinstance(answer, Sequence) and not isinstance(answer, str)
     places = tuple(_place(one, names, shown.items) for one in (answer if several else [answer]))

@@ -593,8 +593,8 @@ class Poll:
         self._follow()
         with self.log.lock:
             needed = self.settings.own_ranking
-            theirs = [one.sequence for one in person_of(self.log.state, number).answers.values()
-                      if one.value is not None and one.criterion == criterion]  # fmt: skip
+            state = self.log.state
+            theirs = [one.sequence for one in state.said_by(person_of(state, number), criterion)]
         if not needed or len(theirs) < needed:
             return None
         return self.belief(criterion).own(number, (max(theirs), len(theirs)))

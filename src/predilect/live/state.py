@@ -237,6 +237,13 @@ class PollState:
             return None  # the best and the worst are one
         return answer._replace(items=items, value=value)
 
+    def said_by(self, person: Participant, criterion: int | None = None) -> list[Answer]:
+        """Answers of somebody that say something of items as they are merged, on one criterion or all."""
+        every = map(self.counted, person.answers.values())
+        return [
+            one for one in every if one is not None and one.value is not None and criterion in (None, one.criterion)
+        ]
+
     def counting(self) -> list[Answer]:
         """All answers that stand, skips too, as they count once items are merged; the oldest first."""
         every = (self.counted(one) for person in self.people.values() for one in person.answers.values())
@@ -472,7 +479,10 @@ class PollState:
             del self.by_name[item.name], self.by_key[item.key]
             item.name = item.key = name
             item.image, item.description, item.link, item.attributes = "", "", "", {}
-            item.state, item.into = "refused", None
+            if item.state == "merged":
+                item.was = "refused"
+            else:
+                item.state = "refused"
             self.by_name[name] = self.by_key[name] = item
 
     def _take_back(self, person: Participant, sequence: int, at: int) -> None:

@@ -20,7 +20,7 @@ from markdown_it import MarkdownIt
 from markupsafe import Markup
 
 from predilect.errors import DataError
-from predilect.live.given import REASONS, SKIPS, Refused, Unfit, folded, person_of
+from predilect.live.given import REASONS, SKIPS, Button, Refused, Unfit, folded, person_of
 from predilect.live.poll import Poll
 from predilect.live.questions import Drawn
 from predilect.live.settings import Settings, storable
@@ -190,8 +190,8 @@ def question(request: Request, poll: Poll, visitor: Visitor, *, wrong: str = "",
 def _ranking_in(poll: Poll, number: int, left: int | None) -> int | None:
     """Answers until somebody sees a ranking of their own; None for never: those that are left are too few."""
     with poll.log.lock:
-        answers = person_of(poll.log.state, number).answers.values()
-        given = Counter(answer.criterion for answer in answers if answer.value is not None)
+        state = poll.log.state
+        given = Counter(answer.criterion for answer in state.said_by(person_of(state, number)))
     missing = max(0, poll.settings.own_ranking - max(given.values(), default=0))
     return missing if poll.settings.own_ranking and (left is None or missing <= left) else None
 
@@ -301,7 +301,7 @@ def _given(kind: str, said: dict[str, str]) -> tuple[Any, bool]:
     """The answer that a form holds, and whether something is missing in it."""
     word = said.get("answer", "")
     if word in ("left", "right", "tie", *SKIPS):
-        return word, False
+        return Button(word), False
     if kind == "best-worst":
         pair = [_whole(said[name]) for name in ("best", "worst") if name in said]
         return pair, len(set(pair)) < 2
