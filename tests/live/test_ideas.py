@@ -36,10 +36,12 @@ def same(one, other):
     np.testing.assert_allclose([one[k] for k in one], [other[k] for k in one], rtol=0, atol=ITERATIVE)
 
 
-def test_a_renamed_item_keeps_its_answers_and_its_old_name_is_free(tmp_path):
+@pytest.mark.parametrize("is_fitted", [True, False])
+def test_a_renamed_item_keeps_its_answers_and_its_old_name_is_free(tmp_path, is_fitted):
     with made(tmp_path, strategy="board", own_ranking=1) as poll:
         answered(poll, PEOPLE, 3)
-        poll.refit()
+        if is_fitted:
+            poll.refit()
         before = by_number(poll)
         poll.edit_item("tea", name="<b>green</b>  tea")
         same(by_number(poll), before)

@@ -356,6 +356,10 @@ class Belief:
         shown.items_ = Renamed([now.get(key, key) for key in model.items_.ids])
         return shown
 
+    def to_report(self, model: Any) -> Any:
+        """The same for a report: without its answers, which go by keys, where an item was renamed."""
+        return model if self.named(model) is model else self.named(unpacked(packed(model)))
+
     def _names(self, model: Any) -> tuple[list[str], list[str]]:
         """Names of the items of a model that are asked about, and of those that are not any more."""
         with self.log.lock:

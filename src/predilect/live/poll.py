@@ -582,7 +582,7 @@ class Poll:
         with self.log.lock:
             every = [one for one in self.log.state.counting() if one.criterion == criterion]
             read = comparisons(self.log.state, every, by="name")
-        return contents_of(belief.named(model), title=self.settings.boards[criterion], answers=read)
+        return contents_of(belief.to_report(model), title=self.settings.boards[criterion], answers=read)
 
     def mine(self, participant: str | int, criterion: int = 0) -> Any:
         """The participant's own board, or None before they gave enough answers to see it.
