@@ -95,8 +95,8 @@ _ALSO = "Every command also takes --format, --quiet, --explain, --jobs, --seed a
 def _add(command: Callable[..., None], epilog: str = "") -> None:
     """Register a command; the paragraphs of its help wrap as wide as the terminal is."""
     paragraphs = inspect.cleandoc(command.__doc__ or "").split("\n\n")
-    told = "\n\n".join(" ".join(one.split()) for one in paragraphs)
-    app.command(command.__name__, help=told, epilog=f"{epilog}{_ALSO}")(command)
+    text = "\n\n".join(" ".join(one.split()) for one in paragraphs)
+    app.command(command.__name__, help=text, epilog=f"{epilog}{_ALSO}")(command)
 
 
 _add(check)

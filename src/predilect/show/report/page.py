@@ -16,16 +16,16 @@ _LONGEST_NAME = 80
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri 'none'"
 
 
-def page(told: Contents) -> str:
+def page(contents: Contents) -> str:
     """The whole page."""
-    sections = told.sections
+    sections = contents.sections
     links = "".join(f'<li><a href="#{key}">{escape(head)}</a></li>' for key, head, _ in sections)
     body = "".join(
         f'<section id="{key}" aria-labelledby="{key}-h"><h2 id="{key}-h">{escape(head)}</h2>'
         f"{''.join(map(_part, parts))}</section>\n"
         for key, head, parts in sections
     )
-    title = escape(name_of(told.title))
+    title = escape(name_of(contents.title))
     sheet, script = (
         (files("predilect.show.report") / name).read_text(encoding="utf-8") for name in ("page.css", "page.js")
     )
@@ -36,7 +36,7 @@ def page(told: Contents) -> str:
         '<meta name="color-scheme" content="light dark">'
         f"<title>{title}</title><style>{style()}{sheet}</style></head>\n"
         '<body class="predilect"><a class="skip" href="#board">Skip to the board</a>\n'
-        f"<header><h1>{title}</h1><p>{escape(told.in_short)}</p>"
+        f"<header><h1>{title}</h1><p>{escape(contents.in_short)}</p>"
         f'<nav aria-label="Contents"><ul>{links}</ul></nav></header>\n<main>{body}</main>\n'
         '<footer><p class="soft">Made by Predilect, which ranks from answers to “which of these two?”. This file holds '
         f"all that it shows.</p></footer>\n<script>{script}</script></body></html>\n"
@@ -84,15 +84,15 @@ def _table(table: Table) -> str:
         opens = k > 0 and groups[k] != groups[k - 1]
         # On a phone these columns are a second line below the name: see page.css.
         folded = ", ".join(c.folded.format(cell) for c, cell in zip(columns, cells, strict=True) if c.folded)
-        told = []
+        line = []
         for place, (column, cell) in enumerate(zip(columns, cells, strict=True)):
             left = _attribute("class", {"name": "t n", "text": "t"}.get(column.kind, ""))
             inside = _named(cell) if column.kind == "name" else escape(cell)
             if place == head:
-                told.append(f'<th scope="row"{left}{_attribute("data-more", folded)}>{inside}</th>')
+                line.append(f'<th scope="row"{left}{_attribute("data-more", folded)}>{inside}</th>')
             else:
-                told.append(f"<td{left}>{inside}</td>")
-        rows.append(f"<tr{_attribute('class', 'new' * opens)}>{''.join(told)}</tr>")
+                line.append(f"<td{left}>{inside}</td>")
+        rows.append(f"<tr{_attribute('class', 'new' * opens)}>{''.join(line)}</tr>")
     inside = (
         f"<table{_attribute('class', kind)}><caption>{escape(table.caption)}</caption><thead><tr>{top}</tr></thead>"
         f"<tbody>{''.join(rows)}</tbody></table>"
