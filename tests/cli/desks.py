@@ -61,7 +61,9 @@ class Visitor:
 
     def upload(self, path: Path, name: str = "new-file") -> Visitor:
         fields = self.hidden("/the-token/") if name != "new-file" else {}
-        return self._took(self._client.post(f"{self.address}/", data=fields, files={name: (path.name, path.read_bytes())}))
+        return self._took(
+            self._client.post(f"{self.address}/", data=fields, files={name: (path.name, path.read_bytes())})
+        )
 
     def hidden(self, action: str) -> dict[str, list[str]]:
         """Hidden fields of the form with an address that ends so."""

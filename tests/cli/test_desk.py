@@ -14,14 +14,14 @@ import pytest
 pytest.importorskip("fastapi", reason="needs predilect[live]")
 pytest.importorskip("sqlalchemy", reason="needs predilect[live]")
 
-from cli.desks import Visitor, desk_served  # noqa: E402
-from cli.running import run  # noqa: E402
-from made_tables import LAYOUTS, Dice, made  # noqa: E402
-from predilect.cli.desk.asked import Asked  # noqa: E402
-from predilect.cli.desk.looks import Looks  # noqa: E402
-from predilect.cli.desk.shelf import Shelf  # noqa: E402
-from predilect.data.read.options import OPTIONS  # noqa: E402
-from reading_score import frame_of  # noqa: E402
+from cli.desks import Visitor, desk_served
+from cli.running import run
+from made_tables import LAYOUTS, Dice, made
+from predilect.cli.desk.asked import Asked
+from predilect.cli.desk.looks import Looks
+from predilect.cli.desk.shelf import Shelf
+from predilect.data.read.options import OPTIONS
+from reading_score import frame_of
 
 VOTES = "judge,left,right,winner\n" + "".join(
     f"p{k},{a},{b},{a}\n" for k in range(12) for a, b in (("tea", "milk"), ("milk", "juice"), ("tea", "juice"))
@@ -70,7 +70,7 @@ def test_a_file_that_is_dropped_is_read_ranked_and_shown_with_the_numbers_of_the
         assert answer.status_code == 200
         assert said in answer.text, answer.text
     assert "p0" not in httpx.get(visitor.at + "/page.html").text
-    assert httpx.get(visitor.at + "/board.csv").text.startswith("rank,")
+    assert httpx.get(visitor.at + "/board.csv").text.startswith("item,mean")
 
 
 def test_a_question_is_one_click(visitor, tmp_path):
@@ -79,7 +79,7 @@ def test_a_question_is_one_click(visitor, tmp_path):
     assert len(visitor.ways) > 1
     visitor.go(visitor.ways[0])
     assert "Row 1:" in visitor.page
-    assert "<button class=\"main\">Rank" in visitor.page
+    assert '<button class="main">Rank' in visitor.page
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -105,7 +105,9 @@ def test_every_layout_is_read_after_two_clicks_as_by_the_command_that_the_page_s
 
 def test_controls_say_what_the_options_say(visitor, tmp_path):
     visitor.upload(file(tmp_path, VOTES))
-    assert {f'name="role.{one.name}"' for one in OPTIONS if one.is_column} <= set(re.findall(r'name="role\.[^"]+"', visitor.page))
+    assert {f'name="role.{one.name}"' for one in OPTIONS if one.is_column} <= set(
+        re.findall(r'name="role\.[^"]+"', visitor.page)
+    )
     visitor.submit("/read", **{"role.left": "right", "role.right": "left", "role.answer": "winner", "key.tie": "even"})
     assert "column=left%3Dright" in visitor.at
     assert "read=tie%3Deven" in visitor.at

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import pytest
 
 pytest.importorskip("fastapi", reason="needs predilect[live]")
 pytest.importorskip("sqlalchemy", reason="needs predilect[live]")
 pytest.importorskip("axe_playwright_python.sync_playwright", reason="needs axe-playwright-python")
 
-from cli.desks import desk_served  # noqa: E402
-from outside.looked import check  # noqa: E402
-from predilect.examples import copy_into  # noqa: E402
+from cli.desks import desk_served
+from outside.looked import check
+from predilect.examples import copy_into
 
 pytestmark = pytest.mark.slow
+PICTURES = Path(__file__).parents[2] / "docs" / "pictures"  # written if PREDILECT_PICTURES is set
 VOTES = "judge,x,y,z\n" + "".join(
-    f"p{k},{a},{b},{a}\n" for k in range(12) for a, b in (("tea", "<b>milk</b>"), ("<b>milk</b>", "פרי"), ("tea", "פרי"))
+    f"p{k},{a},{b},{a}\n"
+    for k in range(12)
+    for a, b in (("tea", "<b>milk</b>"), ("<b>milk</b>", "פרי"), ("tea", "פרי"))
 )
 
 
@@ -66,6 +72,27 @@ def test_votes(opened, address, tmp_path):
     page.get_by_role("button", name="Compare").click()
     assert "tea is better than" in page.locator(".answer").inner_text()
     check(page, address, width)
+
+
+def test_the_tutorial_shows_these_pages(opened, address, tmp_path):
+    page, width = opened
+    copy_into(tmp_path)
+    page.set_input_files("#new-file", tmp_path / "survey.csv")
+    page.get_by_role("button", name="Open").click()
+    page.get_by_text("Row 1: Safety").first.wait_for()
+    keep(page, "open-read")
+    page.get_by_label("Rankings of people's own").select_option("yes")  # a verdict takes four times as long
+    ranked(page)
+    page.get_by_role("heading", name="What it says").wait_for()
+    keep(page, "open-results")
+    check(page, address, width)
+
+
+def keep(page, name):
+    """Write a picture of the docs, if it is asked for."""
+    if os.environ.get("PREDILECT_PICTURES") and page.viewport_size["width"] > 1000:
+        page.set_viewport_size({"width": 1001, "height": 720})
+        page.screenshot(path=PICTURES / f"{name}.png")
 
 
 def test_choices_and_sliders(opened, address, tmp_path):

@@ -62,6 +62,8 @@ def opened(browser, place):
 
 
 A_GLANCE = 450  # milliseconds after which a question may be answered
+
+
 def tab_to(page, selector):
     """Move the focus by Tab until it is on an element."""
     for _ in range(60):

@@ -13,11 +13,12 @@ import io
 import zipfile
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter, FastAPI, Request
+from fastapi import APIRouter, Depends, FastAPI, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import (
     HTMLResponse,
@@ -32,7 +33,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.datastructures import UploadFile
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from predilect._base.text import one_line, spoken_to
+from predilect._base.text import spoken_to
 from predilect.cli.desk.asked import PERSONAL, TABLES, Asked
 from predilect.cli.desk.looks import Looks
 from predilect.cli.desk.shelf import Shelf
@@ -42,6 +43,7 @@ from predilect.errors import DataError, PredilectError
 from predilect.live.web.access import POLICY
 from predilect.live.web.organiser import policy_of
 from predilect.show.report.page import as_html, page
+from predilect.show.report.tables import write_csv
 
 _HOSTS = ("127.0.0.1", "localhost")
 _OURS = ("same-origin", "none")  # of Sec-Fetch-Site: a page of ours, or typed by hand
@@ -147,6 +149,14 @@ def _to(request: Request, path: str) -> Response:
     return RedirectResponse(_desk(request).root + path, 303)
 
 
+async def _fields(request: Request) -> list[tuple[str, str]]:
+    async with request.form() as form:
+        return [(name, value) for name, value in form.multi_items() if isinstance(value, str)]
+
+
+Fields = Annotated[list[tuple[str, str]], Depends(_fields)]
+
+
 @routes.get("/")
 def start(request: Request) -> Response:
     """Where a file is dropped."""
@@ -180,31 +190,21 @@ def read(request: Request) -> Response:
 
 
 @routes.post("/read")
-async def say(request: Request) -> Response:
+def say(request: Request, fields: Fields) -> Response:
     """Take what the controls say into the address."""
-    async with request.form() as form:
-        given = [(name, value) for name, value in form.multi_items() if isinstance(value, str)]
-    return await run_in_threadpool(_said, request, given)
-
-
-def _said(request: Request, given: list[tuple[str, str]]) -> Response:
-    asked = Asked.of(given)
-    fields: dict[str, dict[str, list[str]]] = {"role": {}, "key": {}}
-    for name, value in given:
+    asked, said = Asked.of(fields), dict[str, dict[str, list[str]]](role={}, key={})
+    for name, value in fields:
         kind, _, rest = name.partition(".")
-        if kind in fields and value:
-            fields[kind].setdefault(rest, []).append(value)
-    taken = _desk(request).looks.at(asked).taken
-    asked = asked.with_roles(fields["role"], taken).with_values(fields["key"])
+        if kind in said and value:
+            said[kind].setdefault(rest, []).append(value)
+    asked = asked.with_roles(said["role"], _desk(request).looks.at(asked).taken).with_values(said["key"])
     return _to(request, f"/read?{asked.query}")
 
 
 @routes.post("/rank")
-async def rank(request: Request) -> Response:
+def rank(request: Request, fields: Fields) -> Response:
     """Begin a ranking."""
-    async with request.form() as form:
-        asked = Asked.of([(name, value) for name, value in form.multi_items() if isinstance(value, str)])
-    desk = _desk(request)
+    desk, asked = _desk(request), Asked.of(fields)
     key = asked.key(desk.shelf)
     desk.jobs.begin(key, asked.arguments(desk.shelf))
     return _to(request, f"/work/{key}?{asked.query}")
@@ -231,14 +231,12 @@ def state(request: Request, key: str) -> Response:
 
 
 @routes.post("/work/{key}/stop")
-async def stop(request: Request, key: str) -> Response:
+def stop(request: Request, key: str, fields: Fields) -> Response:
     """Stop a ranking."""
-    async with request.form() as form:
-        asked = Asked.of([(name, value) for name, value in form.multi_items() if isinstance(value, str)])
     job = _desk(request).jobs.get(key)
     if job is not None:
-        await run_in_threadpool(job.stop)
-    return _to(request, f"/read?{asked.query}")
+        job.stop()
+    return _to(request, f"/read?{Asked.of(fields).query}")
 
 
 @routes.get("/results/{key}")
@@ -259,7 +257,7 @@ def results(request: Request, key: str) -> Response:
 def answered(request: Request, key: str) -> Response:
     """The answer alone, for the script of the page."""
     answer, wrong = _answered(_desk(request).library.at(key), dict(request.query_params))
-    return HTMLResponse(answer or f"<p>{_escaped(wrong)}</p>", headers=_headers("default-src 'none'"))
+    return HTMLResponse(answer or as_html(wrong), headers=_headers("default-src 'none'"))
 
 
 def _answered(shown: Shown, given: dict[str, str]) -> tuple[str, str]:
@@ -280,17 +278,9 @@ def _answered(shown: Shown, given: dict[str, str]) -> tuple[str, str]:
     return "".join(map(as_html, parts)), ""
 
 
-def _escaped(text: str) -> str:
-    from html import escape
-
-    return escape(one_line(text))
-
-
 @routes.get("/results/{key}/page.html")
 def sent(request: Request, key: str) -> Response:
     """The page to send on, without ids of people."""
-    from dataclasses import replace
-
     text = page(replace(_desk(request).library.at(key).contents, name_people=False))
     return Response(text, media_type="text/html", headers={"Content-Disposition": 'attachment; filename="board.html"'})
 
@@ -298,8 +288,6 @@ def sent(request: Request, key: str) -> Response:
 @routes.get("/results/{key}/board.csv")
 def board(request: Request, key: str) -> Response:
     """The board as a table."""
-    from predilect.show.report.tables import write_csv
-
     content = io.BytesIO()
     write_csv(_desk(request).library.at(key).contents.board, content)
     head = {"Content-Disposition": 'attachment; filename="board.csv"'}
@@ -330,17 +318,11 @@ def next_poll(request: Request, key: str) -> Response:
 
 
 @routes.post("/results/{key}/ask")
-async def begin_poll(request: Request, key: str) -> Response:
+def begin_poll(request: Request, key: str, fields: Fields) -> Response:
     """Make a live poll about the items in a file that was named, and serve it on this machine."""
-    async with request.form() as form:
-        given = {name: value for name, value in form.multi_items() if isinstance(value, str)}
-    return await run_in_threadpool(_begun, request, key, given)
-
-
-def _begun(request: Request, key: str, given: dict[str, str]) -> Response:
     from predilect.live import Poll
 
-    desk = _desk(request)
+    desk, given = _desk(request), dict(fields)
     items = [str(one) for one in desk.library.at(key).contents.board["item"]]
     where = Path(given.get("where", ""))
     try:

@@ -21,7 +21,7 @@ from predilect.data.checks import check_answers
 from predilect.data.intake import counted
 from predilect.data.read.assemble import Unclear
 from predilect.data.read.options import OPTIONS, Option
-from predilect.data.read.readers import as_the_whole, open_table
+from predilect.data.read.readers import as_the_whole, read_opened
 from predilect.data.read.readings import Question
 from predilect.errors import DataError, DataWarning
 
@@ -117,10 +117,10 @@ def _looked(asked: Asked, shelf: Shelf) -> Look:
         warnings.simplefilter("always", DataWarning)
         try:
             source = Source.of(path, asked.said(shelf[asked.design] if asked.design else None))
-            table = open_table(path, source.settings.options.get("table"), source.settings.unpack_limit)
+            table = source.table()
             look.columns = list(table.columns)
             look.rows = [[_cell(one) for one in row] for row in table.held.head(_ROWS).iter_rows()]
-            look.answers = source.read().comparisons
+            look.answers = read_opened(table, path, source.settings.options)
             features = read_features(shelf[asked.items] if asked.items else None, look.answers, source.settings)
             people = read_people(shelf[asked.people] if asked.people else None, source.settings, asked.segment)
             look.segments = [] if people is None else _segments_of(shelf[asked.people], source)
