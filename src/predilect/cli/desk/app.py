@@ -35,9 +35,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from predilect._base.text import spoken_to
 from predilect.cli.desk.asked import PERSONAL, TABLES, Asked
+from predilect.cli.desk.library import OFFERS, Library, OpenResults, polls_in
 from predilect.cli.desk.looks import Looks
 from predilect.cli.desk.shelf import Shelf
-from predilect.cli.desk.shown import OFFERS, Library, Shown, polls_in
 from predilect.cli.desk.work import Jobs
 from predilect.errors import DataError, PredilectError
 from predilect.live.web.access import POLICY
@@ -260,7 +260,7 @@ def answered(request: Request, key: str) -> Response:
     return HTMLResponse(answer or as_html(wrong), headers=_headers("default-src 'none'"))
 
 
-def _answered(shown: Shown, given: dict[str, str]) -> tuple[str, str]:
+def _answered(shown: OpenResults, given: dict[str, str]) -> tuple[str, str]:
     """What one person, two items or a scenario come to, as HTML; or what is wrong."""
     try:
         with spoken_to("command"):

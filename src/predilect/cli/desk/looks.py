@@ -30,7 +30,7 @@ _FEW = 200  # rows of which a sentence is made
 _MOST_KEPT = 4
 
 
-class Way(NamedTuple):
+class Offered(NamedTuple):
     """One way to read a file: what it makes of the first row, what is taken for what, and the page that reads it so."""
 
     example: str
@@ -56,7 +56,7 @@ class Look:
     sentences: list[str] = field(default_factory=list)
     amounts: str = ""
     problem: str = ""
-    ways: list[Way] = field(default_factory=list)
+    ways: list[Offered] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     segments: list[str] = field(default_factory=list)  # columns of people
@@ -133,11 +133,12 @@ def _looked(asked: Asked, shelf: Shelf) -> Look:
             if len(error.ways) == 1:
                 look.problem = "This file can be read so, but nothing tells that it must be. Is this meant?"
             look.ways = [
-                Way(one_line(made.intake.example[0]), way.told, asked.with_options(way.say)) for way, made in error.ways
+                Offered(one_line(made.intake.example[0]), way.told, asked.with_options(way.say))
+                for way, made in error.ways
             ]
         except Unclear as error:
             look.problem = str(error)
-            look.ways = [Way(sentence, "", asked.with_options(options)) for sentence, options in error.helps]
+            look.ways = [Offered(sentence, "", asked.with_options(options)) for sentence, options in error.helps]
         except DataError as error:
             look.problem = str(error)
     look.problem = look.problem.replace(f"{path.parent}/", "")

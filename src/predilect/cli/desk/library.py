@@ -40,7 +40,7 @@ class Attribute(NamedTuple):
 
 
 @dataclass
-class Shown:
+class OpenResults:
     """A fitted model with its report; ``folder`` holds it, or is None for the model of a live poll."""
 
     contents: Contents
@@ -152,13 +152,13 @@ class Library:
 
     def __init__(self) -> None:
         self._places: dict[str, Path] = {}
-        self._held, self._lock = OrderedDict[str, Shown](), threading.Lock()
+        self._held, self._lock = OrderedDict[str, OpenResults](), threading.Lock()
 
     def put(self, key: str, place: Path) -> None:
         """A folder of results, or the log of a live poll."""
         self._places[key] = place
 
-    def at(self, key: str) -> Shown:
+    def at(self, key: str) -> OpenResults:
         """Results; DataError if there are none of this key."""
         with self._lock:
             if key not in self._places:
@@ -184,14 +184,14 @@ def polls_in(path: Path) -> list[str]:
         host.close()
 
 
-def _loaded(place: Path) -> Shown:
+def _loaded(place: Path) -> OpenResults:
     if place.is_file():
         from predilect.live import Poll
 
         poll = Poll.open(place, polls_in(place)[0], background=False)
         try:
-            return Shown(poll.contents(), None)
+            return OpenResults(poll.contents(), None)
         finally:
             poll.disconnect()
     results = Results.of(place).with_people(Talk(Common(quiet=True)))
-    return Shown(contents_in(results, name_people=True), place)
+    return OpenResults(contents_in(results, name_people=True), place)
