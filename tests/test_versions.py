@@ -55,7 +55,9 @@ def test_the_recipe_of_conda_needs_what_the_package_needs():
     python = f"python{whole['project']['requires-python']}"
     spaced = [re.sub(r"(?=>=)", " ", one) for one in [python, *whole["project"]["dependencies"]]]
     assert recipe["requirements"]["run"] == spaced
-    assert {re.sub(r"(?=>=)", " ", one) for one in whole["build-system"]["requires"]} <= {*recipe["requirements"]["host"]}
+    assert {re.sub(r"(?=>=)", " ", one) for one in whole["build-system"]["requires"]} <= {
+        *recipe["requirements"]["host"]
+    }
     assert recipe["context"]["version"] == predilect.__version__
     (command,) = (f"{name} = {place}" for name, place in whole["project"]["scripts"].items())
     assert recipe["build"]["python"]["entry_points"] == [command]
