@@ -34,6 +34,7 @@ class Room(NamedTuple):
 
 WIDE, PHONE = Room(640.0, 320.0, 130.0, 340.0), Room(340.0, 110.0, 52.0, 142.0)
 _SIZE, _ROW = 12.0, 19.0
+_HEADING = ".chart .h{font-size:15px;font-weight:600}"
 _SHADES, _DARKEST = 8, 0.5  # darker cells would hide their numbers
 Drawn = tuple[float, float, list[str]]  # width, height, and what is on it
 
@@ -121,7 +122,7 @@ def standing_alone(chart: Chart, heading: str = "", foot: str = "", room: Room =
     above, below = 34.0 * bool(heading), 26.0 * bool(foot)
     tall = _n(float(height) + above + below)
     size = f'width="{width}" height="{tall}" viewBox="0 0 {width} {tall}"'
-    own = f"{style()}svg.chart{{width:{width}px;height:{tall}px}}"
+    own = f"{style()}svg.chart{{width:{width}px;height:{tall}px}}" + _HEADING * bool(heading)
     inside = drawn[found.end() : -len("</svg>")]
     if heading or foot:
         edge = float(width) - 24.0
