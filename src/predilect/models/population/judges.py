@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +16,8 @@ from predilect.models.population.batches import keyed
 _STEP = 1e-4  # of a margin, for slopes
 _TIED = 1e-6  # of the largest score: what rounding leaves of a margin of which the rest say nothing
 _AT_ONCE = 256  # judges
+# Of a mean square, above which its cube root is not normal: a few answers that nobody expected are all of outfit then
+_LARGEST_SD = np.sqrt(2.0)
 _POINTS = np.array([1.0, 0.5, 0.0])  # that an answer gives the left item: better, a tie, worse
 
 
@@ -125,7 +127,7 @@ def _of_everybody(model: Any) -> tuple[JudgedRows, Callable[[int], _Told]]:
         mine = slice(ptr[judge], ptr[judge + 1])
         items = np.unique(np.concatenate([left[mine], right[mine]]))
         k, i, j = len(items), items.searchsorted(left[mine]), items.searchsorted(right[mine])
-        score = np.bincount(i, slope[mine], k) - np.bincount(j, slope[mine], k)
+        score = np.asarray(np.bincount(i, slope[mine], k) - np.bincount(j, slope[mine], k), dtype=float)
         off = np.bincount(i * k + j, curvature[mine], k * k).reshape(k, k)
         off = off + off.T
         return _Told(items, score, np.diag(off.sum(axis=1)) - off, np.zeros((k, k)), np.zeros(k))
@@ -153,7 +155,7 @@ class _Pairs(NamedTuple):
     gap: FloatArray  # of the crowd's scores
     mean: FloatArray  # of the margin of somebody new who is like the judge
     var: FloatArray
-    sides: list[tuple[IntArray, IntArray]]  # for each judge the places of the items among the own ones
+    sides: Sequence[tuple[IntArray, IntArray]]  # for each judge the places of the items among the own ones
 
 
 def _pairs(rows: JudgedRows, bounds: list[slice], rest: list[_Rest]) -> _Pairs:
@@ -199,9 +201,10 @@ def _of_some(
                 step = moved[mine.start - at.start : mine.stop - at.start]
                 a = np.bincount(i, step, len(one.items)) - np.bincount(j, step, len(one.items))
                 apart[place] += a @ one.covariance @ a
-            fit, q = sums(weight * by * squared) / total, np.sqrt(apart) / total
+            fit = sums(weight * by * squared) / total
+            sd = np.minimum(np.sqrt(apart) / total, _LARGEST_SD)
             yield fit
-            yield (np.cbrt(fit) - 1.0) * 3.0 / q + q / 3.0  # Wilson and Hilferty
+            yield (np.cbrt(fit) - 1.0) * 3.0 / sd + sd / 3.0  # Wilson and Hilferty
 
 
 def _residuals(

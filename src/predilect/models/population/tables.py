@@ -259,7 +259,13 @@ def people_columns(model: Any) -> dict[str, Any]:
         return np.asarray(np.bincount(who, weight, n), dtype=float)
 
     n_answers = sums(rows.weight)
-    numbers = {"n": n_answers, "consistency": np.ones(n), "lower": nothing, "upper": nothing, "clicks_at_random": nothing}
+    numbers = {
+        "n": n_answers,
+        "consistency": np.ones(n),
+        "lower": nothing,
+        "upper": nothing,
+        "clicks_at_random": nothing,
+    }
     if model.personal_:
         people = posterior.people
         numbers["consistency"] = people.consistency
