@@ -514,7 +514,8 @@ class RankingEstimator(Asking, Predicting):
         v / (v + e): v the variance over the items of the scores, e the mean of the squared standard errors. Of maximum
         likelihood it is 1 - e / v (Pollitt 2012), as its scores are not drawn together; both say the same to first
         order. Standard errors are the board's, which allow for people who differ: of ten judges who do not, SSR is .73
-        for a squared correlation with the truth of .80. Where pairs were chosen by what was known of the items, SSR is too high (Bramley and Vitello 2019).
+        for a squared correlation with the truth of .80. Where pairs were chosen by what was known of the items, SSR is
+        too high (Bramley and Vitello 2019).
         """
         return separation_reliability(self._now().posterior_.crowd())
 

@@ -395,8 +395,8 @@ def _judges(people: pl.DataFrame, names: bool) -> Table:
         )
 
     return Table(
-        f"The {len(rows)} of {grouped(n)} people who fit the rest least. Infit and outfit are 1 by chance; in brackets, "
-        "by how many standard deviations they are more. A misfit is more than chance explains",
+        f"The {len(rows)} of {grouped(n)} people who fit the rest least. Infit and outfit are 1 by chance; in "
+        "brackets, by how many standard deviations they are more. A misfit is more than chance explains",
         [
             Column("Person", lambda row: row["user"] if names else row["place"], "name"),
             Column("Answers", lambda row: amount(row["n"])),
