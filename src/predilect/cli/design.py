@@ -137,7 +137,9 @@ def _said(file: Path, table: pl.DataFrame) -> _Said:
         labels = [one for one in rows["level"].to_list() if one is not None]
         numbers = [_number(one) for one in labels]
         is_number = bool(labels) and None not in numbers
-        levels: list[Any] = [int(x) if float(x).is_integer() else x for x in numbers] if is_number else labels
+        levels: list[Any] = labels
+        if is_number:
+            levels = [int(x) if x.is_integer() else x for x in numbers if x is not None]
         priors = [_prior(file, row) for row in rows.iter_rows(named=True)]
         given = [(level, one) for level, one in zip(rows["level"].to_list(), priors, strict=True) if one is not None]
         if labels:

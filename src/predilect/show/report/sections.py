@@ -210,9 +210,12 @@ def _board(contents: Contents) -> Iterator[Part]:
     chart = board_chart(contents.board, contents.scale.unit, contents.scale.digits, origin=contents.scale.origin)
     yield Figure(chart, f"Scores of {shown} with 95 % intervals. Bands are tiers.")
     table = board_table(contents.board, contents.scale, MOST_LISTED)
-    yield table
+    yield replace(table, columns=[*table.columns, _WON])
     if n > MOST_LISTED:
         yield f"The first {grouped(MOST_LISTED)} are listed, {grouped(n - MOST_LISTED)} are left out here."
+
+
+_WON = Column("Won", lambda row: "" if row["win_share"] is None else percent(row["win_share"]), by="down")
 
 
 def board_table(board: pl.DataFrame, scale: Scale, rows: int) -> Table:
@@ -230,7 +233,6 @@ def board_table(board: pl.DataFrame, scale: Scale, rows: int) -> Table:
         Column("P(best)", lambda row: percent(row["p_best"]), by="down"),
         Column("Tier", lambda row: row["tier"], by="up", folded="tier {}"),
         Column("Answers", lambda row: amount(row["n"]), by="down", folded="answers: {}"),
-        Column("Won", lambda row: "" if row["win_share"] is None else percent(row["win_share"]), by="down"),
     ]
     caption = f"{grouped(len(board))} items, best first; a thick line opens a new tier"
     return Table(caption, columns, list(board.head(rows).iter_rows(named=True)), lambda row: row["tier"])
