@@ -254,7 +254,9 @@ class MixedLogit(Estimator, OfAttributes):
         self.columns_, self._estimates, self._member = columns, found.estimates, found.member
         apart = None
         if nests is not None and self.nests is not None:
-            apart, law, people = nests.apart(law, people, Nests(self.nests, levels, _NONE, _NONE, of_items.astype("i4")))
+            apart, law, people = nests.apart(
+                law, people, Nests(self.nests, levels, _NONE, _NONE, of_items.astype("i4"))
+            )
         posterior = MixedLogitPosterior.of(columns, people, law, self.seed_, apart)
         threshold = _tie_threshold(answers, posterior) if delta is None else delta
         notes = [*columns.notes, *found.diagnosis.pop("unbounded", [])]

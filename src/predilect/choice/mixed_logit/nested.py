@@ -13,6 +13,7 @@ from predilect._base.stored import PLAIN, codes, positive
 from predilect._base.text import did_you_mean, either
 from predilect._base.types import FloatArray, IntArray
 from predilect.choice.mixed_logit.attributes import NORMAL, ItemColumns
+from predilect.choice.mixed_logit.estimates import DISSIMILARITY
 from predilect.choice.mixed_logit.logit import LogLikelihoods
 from predilect.choice.mixed_logit.problem import Mixture
 from predilect.data import ItemFeatures
@@ -20,7 +21,6 @@ from predilect.data.choices import Choices
 from predilect.errors import DataError
 
 _STEP = 1e-5  # of central differences of slopes
-DISSIMILARITY = "dissimilarity"  # what is reported of a nest
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +32,9 @@ class Nests:
 
     name: Annotated[str, PLAIN]
     levels: Annotated[tuple[str, ...], PLAIN]
-    of_people: Annotated[FloatArray, positive("A N")]  # λ in the draws of people
-    of_crowd: Annotated[FloatArray, positive("B N")]  # and in those of somebody without answers
-    of_items: Annotated[npt.NDArray[np.int32], codes("I", "N")]
+    of_people: Annotated[FloatArray, positive("R W")]  # λ in the draws of people
+    of_crowd: Annotated[FloatArray, positive("S W")]  # and in those of somebody without answers
+    of_items: Annotated[npt.NDArray[np.int32], codes("I", "W")]
 
     def draws(self, user: int) -> FloatArray:
         """Dissimilarities in the draws of a person, (R, N); of -1 those of somebody without answers."""
@@ -84,7 +84,9 @@ class NestedChoices(NamedTuple):
     place: IntArray  # of the λ of each nest among the parameters, -1 where it is 1, (N,)
 
     @classmethod
-    def of(cls, choices: Choices, columns: ItemColumns, of_items: IntArray, n_nests: int, n_users: int) -> NestedChoices:
+    def of(
+        cls, choices: Choices, columns: ItemColumns, of_items: IntArray, n_nests: int, n_users: int
+    ) -> NestedChoices:
         """DataError for choices of the worst, and where no choice has two alternatives of one nest."""
         if (choices.sign < 0).any():
             raise DataError("a nested logit is of choices of the best. Leave best-worst answers out")
@@ -164,7 +166,7 @@ class NestedChoices(NamedTuple):
         """Values and slopes by person, and minus the Hessian, by central differences of the slopes."""
         log_p, slopes = self.slopes(theta)
         U, P = self.n_users, len(theta)
-        values = np.bincount(self.user, self.weight * log_p, U)
+        values = np.asarray(np.bincount(self.user, self.weight * log_p, U), dtype=float)
         by_person = np.zeros((U, P))
         np.add.at(by_person, self.user, self.weight[:, None] * slopes)
         step = _STEP * np.eye(P)
