@@ -102,7 +102,7 @@ def design(
             })  # fmt: skip
 
 
-class _Said(NamedTuple):
+class _Levels(NamedTuple):
     """What a table of levels says, as ``design`` and its ``expected`` take it."""
 
     levels: dict[str, list[Any]]
@@ -110,7 +110,7 @@ class _Said(NamedTuple):
     spreads: dict[str, float]
 
 
-def _said(file: Path, table: pl.DataFrame) -> _Said:
+def _said(file: Path, table: pl.DataFrame) -> _Levels:
     """Attributes in the order of the file; DataError where it has other columns, or a number that is none."""
     import polars as pl
 
@@ -127,7 +127,7 @@ def _said(file: Path, table: pl.DataFrame) -> _Said:
             "and spread"
         )
     texts = table.select(pl.all().cast(pl.String).str.strip_chars()).with_columns(pl.all().replace("", None))
-    found = _Said({}, {}, {})
+    found = _Levels({}, {}, {})
     for name, rows in texts.filter(pl.any_horizontal(pl.all().is_not_null())).group_by(
         "attribute", maintain_order=True
     ):
@@ -210,7 +210,7 @@ def _expected(found: Design, respondents: int, spreads: dict[str, float]) -> pl.
     return table.with_columns(power.alias("power"), needed.alias("respondents_for_80"))
 
 
-def _say(talk: Talk, found: Design, expected: pl.DataFrame, respondents: int, said: _Said) -> None:
+def _say(talk: Talk, found: Design, expected: pl.DataFrame, respondents: int, said: _Levels) -> None:
     """Print the design in short, what it will tell, and how much alternatives are alike."""
     lines = str(found).split("\n")
     talk.say(lines[0])

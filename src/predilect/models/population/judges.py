@@ -38,7 +38,7 @@ class JudgedRows(NamedTuple):
         return np.repeat(np.arange(len(self.ptr) - 1), np.diff(self.ptr))
 
 
-class _Told(NamedTuple):
+class _AboutJudge(NamedTuple):
     """What a judge's answers tell of the crowd's utilities of the own items (k), and what people like the judge are."""
 
     items: IntArray
@@ -48,7 +48,7 @@ class _Told(NamedTuple):
     shift: FloatArray  # of the mean of people with the judge's traits, from the crowd's, (k,)
 
 
-class _Rest(NamedTuple):
+class _CrowdWithout(NamedTuple):
     """The crowd without a judge, about the judge's own items."""
 
     items: IntArray
@@ -74,7 +74,7 @@ def judge_columns(model: Any) -> dict[str, FloatArray]:
     return found
 
 
-def rows_by_judge(model: Any) -> tuple[JudgedRows, Callable[[int], _Told]]:
+def rows_by_judge(model: Any) -> tuple[JudgedRows, Callable[[int], _AboutJudge]]:
     """Answers in the order of the judges, and what the answers of each tell."""
     return _of_people(model) if model.personal_ else _of_everybody(model)
 
@@ -87,7 +87,7 @@ def misfits(infit_z: FloatArray) -> BoolArray:
     return found
 
 
-def _of_people(model: Any) -> tuple[JudgedRows, Callable[[int], _Told]]:
+def _of_people(model: Any) -> tuple[JudgedRows, Callable[[int], _AboutJudge]]:
     """Answers of a personal model, and what each judge told; nothing was told by who came after the fit."""
     posterior = model.posterior_
     people, sites, law, effects = posterior.people, posterior.sites, posterior.law, posterior.covariates
@@ -96,18 +96,18 @@ def _of_people(model: Any) -> tuple[JudgedRows, Callable[[int], _Told]]:
     x = np.zeros((len(left), 0)) if effects is None else effects.patterns[people.variant]
     later = posterior.came_later(np.arange(people.n_users))
 
-    def told(judge: int) -> _Told:
+    def told(judge: int) -> _AboutJudge:
         items, score, Q = people.believed_sums(judge, sites, law)
         k = len(items)
         counts = 0.0 if later[judge] else 1.0
         shift = law.shift[items] @ people.traits[judge]
-        return _Told(items.astype(np.int64), counts * score[:k], counts * Q[:k, :k], law.covariance(items), shift)
+        return _AboutJudge(items.astype(np.int64), counts * score[:k], counts * Q[:k, :k], law.covariance(items), shift)
 
     outcome = np.sign(people.outcome).astype(float)
     return JudgedRows(people.answer_ptr, left, right, outcome, people.weight, x, people.task < 0), told
 
 
-def _of_everybody(model: Any) -> tuple[JudgedRows, Callable[[int], _Told]]:
+def _of_everybody(model: Any) -> tuple[JudgedRows, Callable[[int], _AboutJudge]]:
     """Answers of a pooled model that was not loaded, and what each judge told; grades count by their side."""
     posterior, answers = model.posterior_, model.comparisons_
     held, effects = keyed(answers, posterior.covariates)
@@ -123,19 +123,19 @@ def _of_everybody(model: Any) -> tuple[JudgedRows, Callable[[int], _Told]]:
     slope, curvature = held.weight * slope, held.weight * curvature
     ptr = held.user.searchsorted(np.arange(answers.n_users + 1))
 
-    def told(judge: int) -> _Told:
+    def told(judge: int) -> _AboutJudge:
         mine = slice(ptr[judge], ptr[judge + 1])
         items = np.unique(np.concatenate([left[mine], right[mine]]))
         k, i, j = len(items), items.searchsorted(left[mine]), items.searchsorted(right[mine])
         score = np.asarray(np.bincount(i, slope[mine], k) - np.bincount(j, slope[mine], k), dtype=float)
         off = np.bincount(i * k + j, curvature[mine], k * k).reshape(k, k)
         off = off + off.T
-        return _Told(items, score, np.diag(off.sum(axis=1)) - off, np.zeros((k, k)), np.zeros(k))
+        return _AboutJudge(items, score, np.diag(off.sum(axis=1)) - off, np.zeros((k, k)), np.zeros(k))
 
     return JudgedRows(ptr, left, right, outcome.astype(float), held.weight, x, held.task < 0), told
 
 
-def _without(model: Any, told: _Told) -> _Rest:
+def _without(model: Any, told: _AboutJudge) -> _CrowdWithout:
     """The crowd without a judge: of N(m, C) with C⁻¹ less Q, and C⁻¹ m less what the score comes from."""
     posterior, items = model.posterior_, told.items
     if model.personal_:
@@ -146,10 +146,10 @@ def _without(model: Any, told: _Told) -> _Rest:
         mean = posterior.mean[items] if Phi is None else Phi @ posterior.mean
     C = C[np.ix_(items, items)] if Phi is None else Phi @ C @ Phi.T
     C = symmetrise(np.linalg.solve(np.eye(len(items)) - C @ told.Q, C))
-    return _Rest(items, mean - C @ told.x, told.shift, told.spread + C)
+    return _CrowdWithout(items, mean - C @ told.x, told.shift, told.spread + C)
 
 
-class _Pairs(NamedTuple):
+class _JudgedPairs(NamedTuple):
     """The pairs of some judges' answers, as the crowd without each judge sees them; (n,) each."""
 
     gap: FloatArray  # of the crowd's scores
@@ -158,7 +158,7 @@ class _Pairs(NamedTuple):
     sides: Sequence[tuple[IntArray, IntArray]]  # for each judge the places of the items among the own ones
 
 
-def _pairs(rows: JudgedRows, bounds: list[slice], rest: list[_Rest]) -> _Pairs:
+def _pairs(rows: JudgedRows, bounds: list[slice], rest: list[_CrowdWithout]) -> _JudgedPairs:
     """Pairs of the judges whose rows are within ``bounds``, one judge after the other."""
     gaps, means, variances, sides = [], [], [], []
     for mine, one in zip(bounds, rest, strict=True):
@@ -168,11 +168,11 @@ def _pairs(rows: JudgedRows, bounds: list[slice], rest: list[_Rest]) -> _Pairs:
         means.append(gap + one.shift[i] - one.shift[j])
         variances.append(own[i] + own[j] - 2.0 * one.covariance[i, j])
         sides.append((i, j))
-    return _Pairs(np.concatenate(gaps), np.concatenate(means), np.concatenate(variances), sides)
+    return _JudgedPairs(np.concatenate(gaps), np.concatenate(means), np.concatenate(variances), sides)
 
 
 def _of_some(
-    model: Any, rows: JudgedRows, judges: IntArray, told: Callable[[int], _Told]
+    model: Any, rows: JudgedRows, judges: IntArray, told: Callable[[int], _AboutJudge]
 ) -> Iterator[FloatArray]:  # fmt: skip
     """Agreement, infit, its z, outfit and its z of judges who follow each other, (n,) each."""
     bounds = [slice(rows.ptr[judge], rows.ptr[judge + 1]) for judge in judges.tolist()]
@@ -208,7 +208,7 @@ def _of_some(
 
 
 def _residuals(
-    model: Any, left: IntArray, right: IntArray, x: FloatArray, pairs: _Pairs
+    model: Any, left: IntArray, right: IntArray, x: FloatArray, pairs: _JudgedPairs
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:  # fmt: skip
     """Mean, variance and fourth central moment of what an answer gives the left item, 1, ½ or 0, of somebody new; and
     the slope of the second moment about that mean, in the mean of the margin; (n,) each.
