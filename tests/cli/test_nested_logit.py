@@ -42,7 +42,7 @@ def test_worth_has_the_dissimilarity_and_takes_other_errors(folder):
 
 
 def test_shares_follow_the_nests(folder):
-    header = "scenario,item,mode,kind,cost\n"
+    header = "scenario,item,alternative,kind,cost\n"
     offers = [f"{scenario},{mode},{mode},{KIND[mode]},3" for scenario, modes in
               (("all", KIND), ("no tram", ["car", "bus"])) for mode in modes]  # fmt: skip
     (folder / "offers.csv").write_text(header + "\n".join(offers) + "\n", encoding="utf-8")

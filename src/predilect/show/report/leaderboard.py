@@ -24,6 +24,7 @@ from predilect.show.report.tables import least_consistent, misfitting
 
 SCHEMA = "predilect/leaderboard"
 VERSION = 1
+MOST_PEOPLE = 5000  # of one ranking for all, of whom it is said who fits the rest least: ¼ ms each
 
 
 @dataclass(frozen=True)
@@ -154,7 +155,8 @@ def describe(ranking: Ranking, scale: Scale, wanted_personal: bool) -> list[str]
     lines = [f"Model: {_relation(model, ranking.comparisons, wanted_personal)}.", scale.meaning]
     if ties := scale.ties(model.tie_threshold_, model.posterior_.calibration.tie_spread):
         lines.append(ties)
-    people = further_table(model, "people")
+    few = model.personal_ or len(model.users_ or ()) <= MOST_PEOPLE
+    people = further_table(model, "people") if few else None
     lines += [*model.describe(), separation_sentence(model.separation_reliability())]
     lines += [*least_consistent(people), *misfitting(people), _fit(model)]
     return lines + [f"Item features: {line}" for line in model.report_["features"]]
