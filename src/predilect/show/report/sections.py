@@ -93,7 +93,7 @@ class Contents:
         """Amounts and the date, for below the title."""
         return f"{grouped(len(self.board))} items, from {self.answered}. {self.made['Date']}"
 
-    @property
+    @cached_property
     def sections(self) -> list[Section]:
         """The sections that have anything to say; some seconds for a thousand items, for ranks and questions."""
         made = [Section(key, head, list(make(self))) for key, head, make in _SECTIONS]
@@ -191,10 +191,12 @@ def sentences(contents: Contents) -> list[str]:
     not_judged = "Whether people differ so much that each needs an own ranking was not judged on held-out answers."
     lines.append(not_judged if verdict is None else verdict.in_short)
     vague = _vague(board).row(0, named=True)
-    lines.append(
-        f"All this rests on {contents.answered}; least is known of {isolated(vague['item'])} ({amount(vague['n'])} "
-        f"answers), whose rank may be anything from {vague['rank_low']} to {vague['rank_high']}."
+    least = (
+        f"least is known of {isolated(vague['item'])} ({amount(vague['n'])} answers), whose rank may be anything from "
+        f"{vague['rank_low']} to {vague['rank_high']}"
     )
+    is_known = vague["rank_low"] == vague["rank_high"]
+    lines.append(f"All this rests on {contents.answered}; {'they tell the rank of every item' if is_known else least}.")
     return lines
 
 
