@@ -15,6 +15,7 @@ from predilect.models.population.batches import keyed
 
 _STEP = 1e-4  # of a margin, for slopes
 _TIED = 1e-6  # of the largest score: what rounding leaves of a margin of which the rest say nothing
+_ROUNDING = 1e-9  # of variances
 _AT_ONCE = 256  # judges
 # Of a mean square, above which its cube root is not normal: a few answers that nobody expected are all of outfit then
 _LARGEST_SD = np.sqrt(2.0)
@@ -155,20 +156,27 @@ class _JudgedPairs(NamedTuple):
     gap: FloatArray  # of the crowd's scores
     mean: FloatArray  # of the margin of somebody new who is like the judge
     var: FloatArray
+    known: BoolArray  # whether there is a crowd without the judge
     sides: Sequence[tuple[IntArray, IntArray]]  # for each judge the places of the items among the own ones
 
 
 def _pairs(rows: JudgedRows, bounds: list[slice], rest: list[_CrowdWithout]) -> _JudgedPairs:
     """Pairs of the judges whose rows are within ``bounds``, one judge after the other."""
-    gaps, means, variances, sides = [], [], [], []
+    gaps, means, variances, known, sides = [], [], [], [], []
     for mine, one in zip(bounds, rest, strict=True):
         i, j = one.items.searchsorted(rows.left[mine]), one.items.searchsorted(rows.right[mine])
         own, gap = np.diagonal(one.covariance), one.mean[i] - one.mean[j]
-        gaps.append(gap)
-        means.append(gap + one.shift[i] - one.shift[j])
-        variances.append(own[i] + own[j] - 2.0 * one.covariance[i, j])
+        var = own[i] + own[j] - 2.0 * one.covariance[i, j]
+        # Answers that came since the fit have told the crowd nothing: too many of them leave no rest to speak of.
+        is_sound = bool((var > -_ROUNDING * (own[i] + own[j])).all())
+        gaps.append(gap * is_sound)
+        means.append(is_sound * (gap + one.shift[i] - one.shift[j]))
+        variances.append(is_sound * np.maximum(var, 0.0))
+        known.append(np.full(len(gap), is_sound))
         sides.append((i, j))
-    return _JudgedPairs(np.concatenate(gaps), np.concatenate(means), np.concatenate(variances), sides)
+    return _JudgedPairs(
+        np.concatenate(gaps), np.concatenate(means), np.concatenate(variances), np.concatenate(known), sides
+    )
 
 
 def _of_some(
@@ -191,7 +199,7 @@ def _of_some(
         yield sums(weight * (decided & (np.sign(pairs.gap) == outcome))) / sums(weight * decided)
         expected, variance, fourth, slope = _residuals(model, rows.left[at], rows.right[at], rows.x[at], pairs)
         squared = (0.5 * (1.0 + outcome) - expected) ** 2
-        weight = np.where(rows.alone[at] & (variance > 0.0), weight, 0.0)
+        weight = np.where(rows.alone[at] & pairs.known & (variance > 0.0), weight, 0.0)
         for by in (np.ones_like(variance), 1.0 / variance):  # infit: answers count by their information; outfit: alike
             by = np.where(weight > 0.0, by, 0.0)
             total = sums(weight * by * variance)
@@ -214,7 +222,7 @@ def _residuals(
     the slope of the second moment about that mean, in the mean of the margin; (n,) each.
     """
     posterior, nobody = model.posterior_, np.full(len(left), -1)
-    mean, var = pairs.mean, np.maximum(pairs.var, 0.0)  # rounding may leave -1e-17
+    mean, var = pairs.mean, pairs.var
     if posterior.covariates is not None:
         mean, var = posterior.covariates.of_anybody().added(mean, var, x)
 
