@@ -83,7 +83,9 @@ class FolderWalk(RuleBasedStateMachine):
         self.place = Path(tempfile.mkdtemp(prefix="walk-"))
         os.chdir(self.place)
         self.own: dict[str, bytes] = {}  # what the user put there
-        self.tables: dict[str, list[str]] = {role: [] for role in ("answers", "items", "people", "pairs", "scenarios")}
+        self.tables: dict[str, list[str]] = {
+            role: [] for role in ("answers", "items", "people", "pairs", "scenarios", "levels")
+        }
         self.words: list[str] = []  # names of columns
         self.things: list[str] = []  # items and people of the answers
         self.users: list[str] = []
@@ -131,7 +133,7 @@ class FolderWalk(RuleBasedStateMachine):
         self.words = [*dict.fromkeys([*table.attributes, *table.columns, *self.words])][:30]
         self.write("answers", f"{stem}{kind}", table.columns)
 
-    @rule(role=st.sampled_from(["items", "people", "pairs", "scenarios"]), stem=st.sampled_from(STEMS),
+    @rule(role=st.sampled_from(["items", "people", "pairs", "scenarios", "levels"]), stem=st.sampled_from(STEMS),
           kind=st.sampled_from(KINDS), folder=st.sampled_from(FOLDERS), seed=st.integers(0, 3))  # fmt: skip
     def beside(self, role: str, stem: str, kind: str, folder: str, seed: int) -> None:
         """A table about the items or people of a board, or else of the answers."""
@@ -152,6 +154,12 @@ class FolderWalk(RuleBasedStateMachine):
             },
             "pairs": {"user": [users[k % len(users)] for k in range(n - 1)], "left": things[:-1], "right": things[1:]},
             "scenarios": {"scenario": ["a"] * n, **of_items, "ours": ["yes" if k < 2 else "no" for k in range(n)]},
+            "levels": {
+                "attribute": [*["price"] * 3, *["=brand"] * 2],
+                "level": ["1", "2", "4", "=x", "y"],
+                "prior": [-0.5, None, None, 0.2 * (seed % 2), None],
+                "spread": [0.3 * (seed // 2), *[None] * 4],
+            },
         }[role]  # type: ignore[assignment]
         if role == "pairs" and seed > 1:
             columns["winner"] = things[1:]
@@ -209,6 +217,11 @@ class FolderWalk(RuleBasedStateMachine):
     def deal(self, data: Any) -> None:
         """``partition`` of any files."""
         self.run(*data.draw(lines(self, "partition"), label="type"))
+
+    @rule(data=st.data())
+    def plan(self, data: Any) -> None:
+        """``design`` of any levels."""
+        self.run(*data.draw(lines(self, "design"), label="type"))
 
     @rule(data=st.data())
     def open(self, data: Any) -> None:
@@ -506,10 +519,12 @@ class FolderWalk(RuleBasedStateMachine):
             "--map": [f"{name}:brand" for name in tables["items"]],
             "--model": [*MODELS, "mixed-logit,n_draws=400", "population,ties=true", "gaspk,n_components=2",
                         "population,keep=50%", "gppl,keep=2,criterion=ucb,beta=3", "population,keep=1,loss=log"],
-            "--cost-wrong": ["1", "10", *tables["items"]], "--name": ["a-poll"],
+            "--cost-wrong": ["1", "10", *tables["items"]], "--name": ["a-poll"], "--versions": ["1", "2"],
+            "--tasks": ["4", "12"],
             "--set": ["ties=yes", "skips=yes", "limit=2", "size=3", "top=1", "proposals=yes", "language=de"],
         }  # fmt: skip
         by_word = {
+            "LEVELS": tables["levels"], "A=1,B=2": ["price=1,=brand=y", "price=2", *(f"{name}=1" for name in columns)],
             "FILE": answers + [one for one in self.all_folders() if (Path(one) / "manifest.json").exists()],
             "PAIRS": tables["pairs"] + answers, "SCENARIOS": tables["scenarios"] + tables["items"],
             "ITEMS": tables["items"] + self.files(),

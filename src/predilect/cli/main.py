@@ -18,6 +18,7 @@ from predilect.cli.ask import ask
 from predilect.cli.check import check
 from predilect.cli.compare import compare
 from predilect.cli.decide import decide
+from predilect.cli.design import design
 from predilect.cli.open import open_
 from predilect.cli.partition import partition
 from predilect.cli.poll import app as poll
@@ -102,7 +103,7 @@ def _add(command: Callable[..., None], epilog: str = "") -> None:
 
 _add(check)
 _add(rank, f"Models, by what they are for (docs/papers has a page on each that is of a paper):\n\n{MODELS}")
-for _command in (open_, show, report, compare, predict, ask, decide, worth, simulate, partition):
+for _command in (open_, show, report, compare, predict, ask, decide, worth, simulate, design, partition):
     _add(_command)
 app.add_typer(poll)
 

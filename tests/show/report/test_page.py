@@ -267,7 +267,7 @@ def board_of(n_items: int) -> pl.DataFrame:
         "item": [f"a language model of the year {2000 + k}" for k in range(n_items)], "mean": mean,
         "sd": np.full(n_items, 0.1), "lower": mean - 0.2, "upper": mean + 0.2, "rank": rank, "rank_low": rank,
         "rank_high": rank + 9, "p_best": np.where(rank == 1, 0.9, 0.0), "tier": 1 + np.arange(n_items) // 9,
-        "n": rank,
+        "n": rank, "win_share": 0.5 + mean / 8.0,
     })  # fmt: skip
 
 
