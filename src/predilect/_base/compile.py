@@ -164,6 +164,8 @@ def _by_module(locator: Any) -> Any:
     """
 
     class ByModule(locator):  # type: ignore[misc]
+        _cache_path: str
+
         def __init__(self, function: Callable[..., Any], file: str) -> None:
             super().__init__(function, file)
             if function.__module__.startswith("predilect."):
