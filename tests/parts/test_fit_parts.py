@@ -189,7 +189,14 @@ NEWCOMERS = predilect.Calibration(newcomer_weight=0.5)
 
 
 @pytest.mark.parametrize(
-    ("ties", "settings"), [(0.5, {"consistency": 0.3}), (0.0, {}), (0.0, {"calibration": NEWCOMERS})]
+    ("ties", "settings"),
+    [
+        (0.0, {}),
+        *(
+            pytest.param(*one, marks=pytest.mark.slow)
+            for one in [(0.5, {"consistency": 0.3}), (0.0, {"calibration": NEWCOMERS})]
+        ),
+    ],
 )
 def test_who_clicks_at_random_is_found_by_the_workers(tmp_path, ties, settings):
     """With the unit of the others, the sandwich of boards, and predictions without it."""

@@ -135,11 +135,18 @@ class _Rows:
         """A column in the rows that were shown."""
         return self.raw[name] if self.available is None else self.raw[name].filter(pl.Series(self.there))
 
+    @cached_property
+    def _chosen(self) -> dict[tuple[str, str | None, bool], BoolArray | None]:
+        return {}
+
     def chosen(self, name: str, own: str | None, *, whole: bool = False) -> BoolArray | None:
         """Which rows a column says were chosen, of those shown or of the ``whole`` table."""
-        series, of = (self.raw[name], self.raw.get(own or "")) if whole else (
-            self.column(name), None if own is None else self.column(own))  # fmt: skip
-        return chosen_of(series, of, self.parts[1] if whole else self.group, self.said.get("none"))
+        if (key := (name, own, whole)) not in self._chosen:
+            series, of = (self.raw[name], self.raw.get(own or "")) if whole else (
+                self.column(name), None if own is None else self.column(own))  # fmt: skip
+            task = self.parts[1] if whole else self.group
+            self._chosen[key] = chosen_of(series, of, task, self.said.get("none"))
+        return self._chosen[key]
 
 
 @dataclass(frozen=True)
@@ -839,7 +846,7 @@ def _with_none(
     sets.task, sets.level = np.append(sets.task, np.arange(n)), np.append(sets.level, level)
     sets.notes.append(f"{shown(none_id)} was one more alternative of each task, chosen where no other one was.")
     if own is not None:
-        own = as_text(own).append(pl.Series([none_id] * n))
+        own = pl.concat([as_text(own), pl.Series([none_id] * n)])
     longer = {name: column.extend_constant(None, n) for name, column in attributes.items()}
     none = np.append(np.zeros(old, dtype=bool), np.ones(n, dtype=bool))
     return own, longer, none, np.ones(old + n, dtype=bool)

@@ -279,8 +279,12 @@ def _annotators(raw: Columns, options: ReadOptions) -> Reshaped | None:
 def items_apart(series: pl.Series) -> tuple[pl.Series, pl.Series] | None:
     """The two items that every value of a column names, None if it does not."""
     words = as_text(series)
+    first = words.drop_nulls().head(1)  # which mostly tells that they do not
     for separator in _BETWEEN:
-        if (words.str.count_matches(separator, literal=True) == 1).all():
+        if (
+            all(word.count(separator) == 1 for word in first)
+            and (words.str.count_matches(separator, literal=True) == 1).all()
+        ):
             parts = words.str.split(separator).list
             return parts.get(0).str.strip_chars(), parts.get(1).str.strip_chars()
     return None
