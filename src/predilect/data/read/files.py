@@ -89,7 +89,7 @@ def read_delimited(
 
 def _header(data: bytes, source: str, separator: str | None) -> tuple[list[str], str]:
     if separator is None:
-        first = data[: data.find(b"\n") + 1 or None].decode()
+        first = data.partition(b"\n")[0].decode()
         separator = max(",;\t|", key="".join(first.split('"')[::2]).count)
     # A quoted header name may hold a line end, so the csv module and not a split finds its end.
     try:

@@ -38,7 +38,6 @@ from predilect.errors import DataError
 
 Layout = Callable[[Columns, ReadOptions], Iterator[Reading]]
 _LAYOUTS: tuple[Layout, ...] = (long_readings, wide_readings, listed_readings)
-_LAST = 9  # below all guesses
 _MOST_GUESSES = 12
 _OFTEN = 0.05  # of the rows
 
@@ -126,7 +125,7 @@ def _layouts(raw: Columns, said: ReadOptions) -> Iterator[Reading]:
     sure = (named is None or isinstance(named, str)) and rows_are_alternatives(raw, said)
     for layout in _LAYOUTS[:1] if sure else _LAYOUTS:
         # What keeps a layout from offering more is said if the table cannot be read otherwise.
-        yield from or_refused(layout(raw, said), OPEN - _LAST)
+        yield from or_refused(layout(raw, said), OPEN)
 
 
 def _as_said(way: Reading, said: ReadOptions) -> Reading | None:
