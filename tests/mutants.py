@@ -6,9 +6,9 @@
     python tests/mutants.py --seed 1 --near data/read=60       # by the tests of the mirrored folder and the one above
 
 A seed draws the same mutants of the same sources: a kind of error, then a file with room for it, then a place, never
-two in one function. Docstrings, annotations, messages, decorators, ``raise`` and ``assert`` stay as they are. A mutant
-lies in a copy of ``src``; the checkout is only read. Compiled loops are taken from the checkout's cache, which knows
-those that an error changes.
+two in one function. Docstrings, annotations, messages, decorators, ``raise``, ``assert`` and ``strict=`` stay as they
+are. A mutant lies in a copy of ``src``; the checkout is only read. Compiled loops are taken from the checkout's cache,
+which knows those that an error changes.
 
 Tests run from near to far, to the first that fails: files of the mirrored folder that import the module or bear its
 name, others of that folder, the folder above, importers elsewhere, tests of modules that import it, contracts and
@@ -142,7 +142,7 @@ def mutants_of(file: Path) -> Iterator[Mutant]:
                 return
             case ast.AnnAssign(value=value):
                 below = [value] if value else []
-            case ast.keyword("axis", ast.Constant()):
+            case ast.keyword("axis" | "strict", ast.Constant()):  # strict=True only refuses what never is
                 below = []
             case ast.ClassDef(name=name):
                 below, function = list(node.body), f"{function}.{name}"

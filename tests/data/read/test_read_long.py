@@ -138,6 +138,19 @@ def test_constants_of_numbered_alternatives_are_asked_about_where_attributes_go_
     assert read(modes).intake.attributes == ("alternative", "cost")
 
 
+@pytest.mark.parametrize(("apart", "asked"), [(4.9, False), (5.1, True)])
+def test_attributes_go_by_the_number_if_they_differ_by_five_times_what_chance_would_have(apart, asked):
+    """F is 25 where the means are as far apart as five times their errors, of 60 alternatives each, two of three."""
+    noise = np.random.default_rng(2).normal(size=(60, 3))
+    noise = (noise - noise.mean(axis=0)) / np.sqrt(((noise - noise.mean(axis=0)) ** 2).sum() / 177.0)
+    cost = noise + apart * np.sqrt(2.0 / 60.0) * np.array([-1.0, 0.0, 1.0]) / np.sqrt(2.0)
+    shown = made(cost=lambda dice, alt: cost.ravel(), toll=lambda dice, alt: np.full(len(alt), 0.1))
+    if asked:
+        refused(shown, {}, 'reading={"constants": True}', 'reading={"constants": False}')
+    else:
+        assert read(shown).intake.attributes == ("cost",)
+
+
 def test_constants_of_named_alternatives_can_be_left_out():
     shop = {**TASKS, "alt": ["car", "bus", "train"] * 2, "price": [1, 2, 3, 4, 5, 9], "chosen": CHOSEN}
     assert read(shop).intake.attributes == ("alternative", "price")

@@ -524,7 +524,7 @@ def _votes(raw: Columns, said: ReadOptions) -> Iterator[Reading]:
         if down and user and one_each
         else []
     )
-    ways += [(down, OPEN), *((one, OPEN) for one in of_one_word if not down), (tuple(rest), OPEN - 1 - (not one_each))]
+    ways += [(down, OPEN), *((one, OPEN) for one in of_one_word if not down), (tuple(rest), OPEN)]
     seen = set()
     for some, sure in ways:
         if len(some) > 2 and some not in seen:

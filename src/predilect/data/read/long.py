@@ -169,7 +169,7 @@ def long_readings(raw: Columns, said: ReadOptions) -> Iterator[Reading]:
     guessed = [*_by_values(raw, said, rows)]
     yield from guessed
     # Where another column parts the rows as the answers need it, what the names tell is only possible.
-    yield from (replace(way, sure=OPEN - 2) if guessed else way for way, _ in ways)
+    yield from (replace(way, sure=OPEN) if guessed else way for way, _ in ways)
     if rows is None and not guessed and None not in _own_and_value(_Rows(raw, said, None, None)):
         yield refused(_without_tasks(raw), OPEN)
 
@@ -439,10 +439,15 @@ def _of_column(rows: _Rows, own: str | None, name: str, sure: int) -> Iterator[_
         kinds = _kinds_by_values(rows, own, name, known is not None)
     for kind in kinds:
         say: ReadOptions = {"winner": name, "kind": said or kind}
-        less = sure - (sure == OPEN and known is None and kind not in CHOICES)
-        less = min(less, OPEN) if said is None and known is None and kind not in CHOICES else less
-        if said is None and known == "best" and "best" not in kinds and not words <= {"-1", "0", "1"}:
-            less = min(less, OPEN)  # points, or numbers of alternatives
+        chosen = rows.chosen(name, own) if kind == "best" else None
+        size = np.zeros(0) if chosen is None else np.bincount(rows.group[chosen], minlength=len(rows.parts[0]))
+        unsure = said is None and (
+            (known is None and kind not in CHOICES)
+            or (known == "best" and "best" not in kinds and not words <= {"-1", "0", "1"})  # points, numbers
+            or (kind == "best" and chosen is None)  # it says nothing of alternatives
+            or (own is None and chosen is not None and np.mean(size == 1) <= _MOST)
+        )
+        less = OPEN if unsure else sure
         if kind in ("rank", "rating"):
             numbers = holds_numbers(column)
             values: FloatArray = numbers_of(column, name, kind) if numbers else np.zeros(0)
@@ -450,12 +455,6 @@ def _of_column(rows: _Rows, own: str | None, name: str, sure: int) -> Iterator[_
             for one in good_ends(name, values, end, known is not None) if kind == "rating" else (end or "low",):
                 yield _Answer(kind, (name,), less, {**say, "best": one})
             continue
-        chosen = rows.chosen(name, own) if kind == "best" else None
-        if said is None and kind == "best" and chosen is None:
-            less = min(less, OPEN)  # it says nothing of alternatives
-        if said is None and own is None and chosen is not None:
-            size = np.bincount(rows.group[chosen], minlength=len(rows.parts[0]))
-            less = less if np.mean(size == 1) > _MOST else min(less, OPEN)
         fits = kind != "best" or once_in_each(chosen, rows.group) or rows.said.get("none") is not None
         yield _Answer(kind, (name,), less, say, fits)
 
@@ -578,16 +577,13 @@ def _shown(rows: _Rows, own: str | None, answer: _Answer) -> Iterator[tuple[Read
     used.add(rows.said.get("context"))
     fits, sure = answer.fits, answer.sure
     if rows.say:  # the names of columns do not tell which rows are one task
-        by_name = own is not None and is_called(own, IDENTIFIED, PLACED)
-        guessed = min(sure, OPEN) - (sure <= OPEN) - (not by_name)
-        sure = LIKELY if own and answer.kind in CHOICES and sure == SURE else guessed
+        sure = LIKELY if own and answer.kind in CHOICES and sure == SURE else OPEN
     if own is not None:
         if rows.said.get("alternatives") is None and not is_called(own, IDENTIFIED, PLACED):
             sure = min(sure, LIKELY)
         fits = fits and once_in(rows.column(own), rows.group)
     elif answer.kind not in CHOICES:
         fits = fits and any(_names_items(rows.column(name), rows.group) for name in rows.varying)
-        sure -= sure == OPEN and is_called(answer.columns[0], CHOSEN)
     ways: list[tuple[_Shown, ReadOptions]] = []
     if given:
         ways = [(_Shown(own, tuple(name for name in given if name != own), by_profile=True), {})]
