@@ -174,11 +174,10 @@ def long_readings(raw: Columns, said: ReadOptions) -> Iterator[Reading]:
         yield refused(_without_tasks(raw), OPEN)
 
 
-def rows_are_alternatives(raw: Columns, said: ReadOptions, *, by_answer: bool = False) -> bool:
+def rows_are_alternatives(raw: Columns, said: ReadOptions) -> bool:
     """Whether the values tell, whatever the names, that each row is an alternative of a task.
 
-    Tasks have several rows, each about another alternative, and the answer is one of them, or, unless ``by_answer``,
-    alternatives are counted.
+    Tasks have several rows, each about another alternative, and the answer is one of them, or alternatives are counted.
     """
     rows = _by_names(raw, said) if raw.n_rows > 1 and said.get("kind") != "pairs" else None
     if rows is None or rows.task is None or not all(is_plain(raw[name]) for name in (rows.user, rows.task) if name):
@@ -188,7 +187,7 @@ def rows_are_alternatives(raw: Columns, said: ReadOptions, *, by_answer: bool = 
         return False
     if own is not None and not (is_plain(raw[own]) and once_in(rows.column(own), rows.group)):
         return False
-    if own is not None and not by_answer and (value is None or counts_within(rows.column(own), rows.group)):
+    if own is not None and (value is None or counts_within(rows.column(own), rows.group)):
         return True
     plain_value = value is not None and not raw[value].dtype.is_nested()
     return plain_value and once_in_each(rows.chosen(str(value), own), rows.group)
@@ -497,7 +496,7 @@ def chosen_of(series: pl.Series, own: pl.Series | None, task: IntArray, none: st
     return _of_two_words(series, task) if chosen is None else chosen
 
 
-def _said_itself(series: pl.Series, own: pl.Series | None, task: IntArray, none: str | None = None) -> BoolArray | None:
+def _said_itself(series: pl.Series, own: pl.Series | None, task: IntArray, none: str | None) -> BoolArray | None:
     """As ``chosen_of``, but by two words of any meaning."""
     marked = flags(series)
     if own is None:
@@ -787,7 +786,7 @@ def _name_items(rows: _Rows, alternatives: _Shown, sets: Sets, rated: BoolArray)
             del attributes[marker]
     if sets.kind == "best" and not none.any():
         if "none" in sets.options:
-            own, attributes, none, rated = _with_none(sets, own, attributes, none_id)
+            own, attributes, none = _with_none(sets, own, attributes, none_id)
         else:
             sets.none_is_open = True
     if not alternatives.by_profile:
@@ -828,7 +827,7 @@ def _described(rows: _Rows, name: str) -> pl.Series:
 
 def _with_none(
     sets: Sets, own: pl.Series | None, attributes: dict[str, pl.Series], none_id: str
-) -> tuple[pl.Series | None, dict[str, pl.Series], BoolArray, BoolArray]:
+) -> tuple[pl.Series | None, dict[str, pl.Series], BoolArray]:
     """One more alternative of every task, none of these, which is chosen where no other one is."""
     n, old = sets.n_tasks, len(sets.task)
     level = np.where(sets.any_of(sets.level == 0), 1, 0)
@@ -838,7 +837,7 @@ def _with_none(
         own = as_text(own).append(pl.Series([none_id] * n))
     longer = {name: column.extend_constant(None, n) for name, column in attributes.items()}
     none = np.append(np.zeros(old, dtype=bool), np.ones(n, dtype=bool))
-    return own, longer, none, np.ones(old + n, dtype=bool)
+    return own, longer, none
 
 
 def _levels_of(rows: _Rows, answer: _Answer, own: str | None, sets: Sets) -> BoolArray:

@@ -276,7 +276,7 @@ def _middle(values: set[float], said: str | None, graded: bool) -> float | None:
     if min(values) < 0.0 or said == "sign" or graded:
         return 0.0
     scales = _SCALES if min(values) < 1.0 or max(values) <= 1.0 else _SCALES_FROM_1
-    ends = next((ends for ends in scales if ends[0] <= min(values) and max(values) <= ends[1]), None)
+    ends = next((ends for ends in scales if max(values) <= ends[1]), None)
     return None if ends is None else sum(ends) / 2.0
 
 
