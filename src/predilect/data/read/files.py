@@ -61,13 +61,8 @@ def read_delimited(
             warnings.warn(told, DataWarning, stacklevel=7)  # of whoever called a reader
         names, separator = _header(data, source, separator)
     _refuse_title_line(data, names, source, separator)
-    doubled = {name for name, count in Counter(names).items() if count > 1}
     try:
-        keep = list(dict.fromkeys(names if wanted is None else wanted(names)))
-        if any(name in doubled for name in keep):
-            raise DataError(
-                f"{source} has several columns called {', '.join(sorted(doubled))}; rename all but one of each."
-            )
+        keep = wanted_of(names, wanted, source)
     except DataError:
         refuse_data_as_header(names, _first_rows(data, separator, len(names)), source)
         raise
@@ -85,6 +80,16 @@ def read_delimited(
     if b"'" in data:
         frame = frame.with_columns(map(as_before, frame))
     return names, _without_blank(frame.select(keep), fields[1:] == 0, source)
+
+
+def wanted_of(names: Sequence[str], wanted: Callable[[list[str]], list[str]] | None, source: object) -> list[str]:
+    """Columns that are wanted, each once, all for None; DataError if there are several of the name of one."""
+    keep = list(dict.fromkeys(names if wanted is None else wanted(list(names))))
+    times = Counter(names)
+    if any(times[name] > 1 for name in keep):
+        doubled = ", ".join(sorted(shown(name) for name, n in times.items() if n > 1))
+        raise DataError(f"{source} has several columns called {doubled}; rename all but one of each.")
+    return keep
 
 
 def _header(data: bytes, source: str, separator: str | None) -> tuple[list[str], str]:
