@@ -229,6 +229,16 @@ def test_words_for_what_was_chosen(name):
     assert found.intake.tasks_read == {"choices of the best of 3": 2}
 
 
+def test_the_number_of_those_shown_is_told_from_the_least_to_the_most():
+    shown = {
+        "user": list("aaabb"),
+        "task": [1, 1, 1, 2, 2],
+        "item": ["x1", "y1", "z1", "x1", "y1"],
+        "chosen": [1, 0, 0, 0, 1],
+    }
+    assert read(shown).intake.tasks_read == {"choices of the best of 2 to 3": 2}
+
+
 def test_places_of_players_in_games():
     game = {"game": [1, 1, 1, 2, 2], "player": ["ann", "bob", "cyd", "bob", "ann"], "place": [1, 2, 3, 1, 2]}
     assert tasks_of(read(game)) == [(None, "ann > bob", "bob > cyd"), (None, "bob > ann")]

@@ -96,6 +96,9 @@ def test_a_matrix_of_numbers_is_asked_about():
     )  # fmt: skip
     named = {"reading": {"kind": "rating"}, "columns": {"alternatives": ["tea", "milk", "juice"]}}
     assert tasks_of(read(rated, **named))[0] == ("u", "juice > milk", "milk > tea")
+    # Without names of the rows as many numbers as columns may be counts of wins, and shares are none.
+    refused({"a": [0, 1, 2], "b": [1, 0, 1], "c": [1, 2, 0]}, {}, "a matrix in which the row won")
+    assert "matrix" not in refused({"a": [0, 0.5, 2], "b": [1, 0, 1], "c": [1, 2, 0]}, {})
     voted = {"user": ["u", "v"], "group": [0, 1], "tea": [1, -1], "milk": [-1, 1], "juice": [0, -1]}
     refused(voted, {}, 'the rating of each of "tea", "milk", "juice", low is good): reading={"best": "low"}')
 
