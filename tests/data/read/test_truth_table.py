@@ -561,6 +561,22 @@ FILES = {
         then=(Then("a: tea > milk > juice\nb: milk > juice > tea\nc: juice > tea > milk",
                    columns={"alternatives": ["tea", "milk", "juice"]}, reading={"kind": "rank", "best": "low"}),),
     ),
+    "items and the names of two of them under any name": Case(
+        """
+        user,task,wozzle,blorp
+        a,1,tea,tea
+        a,1,milk,tea
+        a,1,rum,tea
+        b,2,tea,milk
+        b,2,milk,milk
+        b,2,rum,milk
+        c,3,tea,tea
+        c,3,milk,tea
+        c,3,rum,tea
+        """,
+        "a: tea > milk = rum\nb: milk > rum = tea\nc: tea > milk = rum", asks=('"answer": "blorp"',),
+        then=(Then(columns={"answer": "blorp"}),),
+    ),
     "both items in a column of any name": Case(
         "duo,winner\ntea vs milk,tea\nmilk vs rum,milk\nrum vs tea,rum\ntea vs rum,tea",
         "tea > milk\nmilk > rum\nrum > tea\ntea > rum", asks=('"left": "duo", "right": "duo"',),

@@ -287,6 +287,10 @@ def items_apart(series: pl.Series) -> tuple[pl.Series, pl.Series] | None:
     return None
 
 
+# All columns, those that answer by role, their names by role, and what chooses them where there are several.
+_Said = tuple[dict[str, pl.Series], dict[str, pl.Series], dict[str, str], ReadOptions]
+
+
 def _with_design(answers: dict[str, pl.Series], options: ReadOptions) -> Iterator[Reshaped]:
     """Answers joined with what was shown in the tasks that they name, by each way in which columns may answer."""
     design = dict(Columns(open_frame(options["design"])[0]))
@@ -299,19 +303,12 @@ def _with_design(answers: dict[str, pl.Series], options: ReadOptions) -> Iterato
     free = [name for name in answers if name not in (user, *keys)]
     own_task = options["task"] if options.get("task") in answers else guess_one(free, TASKS)
     if isinstance(own_task, str):
-        said = _answers_in([name for name in free if name != own_task], answers, options)
-        roles = {role: column.name for role, column in said.items()}
-        read: ReadOptions = {**options, "user": user}
-        yield from _joined(answers, said, roles, design, {own_task: task, **keys}, read, {}, [])
-        return
-    notes = ["Each row of answers is taken for one person, as no column says who answered."] if user is None else []
-    forms = list(_a_row_an_answer(answers, free, design[task], options))
+        forms = [_answers_in([name for name in free if name != own_task], answers, options)]
+    else:
+        own_task, forms = _ASKED, list(_a_row_an_answer(answers, free, design[task], options, user))
     for under, said, roles, say in forms:
-        if user is None:
-            under = {**under, _PERSON: under[_ROW]}
-        read = {**options, "user": user or _PERSON}
         try:
-            yield from _joined(under, said, roles, design, {_ASKED: task, **keys}, read, say, notes)
+            yield from _joined(under, said, roles, design, {own_task: task, **keys}, options, say, user)
         except DataError as error:
             others = [other for *_, other in forms if other != say]
             if not others:
@@ -323,20 +320,22 @@ def _with_design(answers: dict[str, pl.Series], options: ReadOptions) -> Iterato
 
 def _joined(
     answers: dict[str, pl.Series], said: dict[str, pl.Series], roles: dict[str, str], design: dict[str, pl.Series],
-    keys: dict[str, str], read: ReadOptions, say: ReadOptions, notes: list[str],
+    keys: dict[str, str], options: ReadOptions, say: ReadOptions, user: str | bool | None,
 ) -> Iterator[Reshaped]:  # fmt: skip
     """Answers, ``said`` by role, beside what was shown, under each other or in a list; ``say`` chooses them.
 
     ``keys``: columns of the design by those of the answers that hold the same, the task first.
     """
     there = ~np.logical_and.reduce([one.is_null().to_numpy() for one in said.values()])
-    if not there.all():
-        notes = [*notes, f"{counted(int((~there).sum()), 'question')} not answered."]
-    answers = {name: one.filter(pl.Series(there)) for name, one in answers.items() if name != _ROW}
+    notes = [] if there.all() else [f"{counted(int((~there).sum()), 'question')} not answered."]
+    if user is None and _PERSON in answers:
+        user = _PERSON
+        notes.insert(0, "Each row of answers is taken for one person, as no column says who answered.")
+    answers = {name: one.filter(pl.Series(there)) for name, one in answers.items()}
     said = {role: one.filter(pl.Series(there)) for role, one in said.items()}
     row, place = _rows_of_design(answers, design, keys)
     alone = len(np.unique(row)) == len(row)
-    if not alone and any((_key(one) == read.get("none", NONE)).any() for one in said.values()):
+    if not alone and any((_key(one) == options.get("none", NONE)).any() for one in said.values()):
         # None of these is one more alternative of every task.
         row, place = np.append(row, np.unique(row)), np.append(place, np.full(len(np.unique(row)), -1))
     beside = {name: one for name, one in design.items() if name not in keys.values()}
@@ -344,7 +343,8 @@ def _joined(
     columns = {name: one.gather(row) for name, one in columns.items()}
     at = pl.Series(place).set(pl.Series(place < 0), None)
     shown_by = {name: one.gather(at) for name, one in beside.items()}
-    read = {**read, "design": None, "winner": _CHOICE if "winner" in said else None, "task": False if alone else _ROW}
+    read: ReadOptions = {**options, "user": user, "design": None, "winner": _CHOICE if "winner" in said else None}
+    read["task"] = False if alone else _ROW
     told = f"answers in {listed(list(roles.values()))}"
     roles = {**roles, "task": next(iter(keys.values()))}
     if alone:
@@ -355,11 +355,10 @@ def _joined(
     ways = _marked(shown_by, said, row, read)
     for name, marked in ways.items():
         how: ReadOptions = {**say, "alternatives": name} if len(ways) > 1 else say
-        # Of a number that stands beside names nothing is left.
-        own = read["alternatives"] if read.get("alternatives") in marked else None
-        columns_read: ReadOptions = {**read, "alternatives": own}
+        if read.get("alternatives") not in marked:  # a number that stands beside names
+            read["alternatives"] = None
         what = f'{told} by "{shown(name)}"'
-        yield Reshaped({**columns, **marked}, columns_read, roles, tuple(notes), say=how, what=what)
+        yield Reshaped({**columns, **marked}, read, roles, tuple(notes), say=how, what=what)
 
 
 def _task_of(design: Mapping[str, pl.Series]) -> str:
@@ -418,16 +417,17 @@ def _refuse_versions_apart(
 
 
 def _answers_in(
-    names: Sequence[str], answers: Mapping[str, pl.Series], options: ReadOptions
-) -> dict[str, pl.Series]:  # fmt: skip
-    """Columns of the answers by role, one row each; DataError without any."""
+    names: Sequence[str], answers: dict[str, pl.Series], options: ReadOptions
+) -> _Said:  # fmt: skip
+    """Answers of one row each; DataError without any."""
     winner, ends = options.get("winner"), best_and_worst(names)
     if winner is None and ends is not None:
-        return {"best": answers[ends[0]], "worst": answers[ends[1]]}
-    found = winner or guess_one(names, CHOSEN)
-    if found is None:
+        roles = {"best": ends[0], "worst": ends[1]}
+    elif (found := winner or guess_one(names, CHOSEN)) is not None:
+        roles = {"winner": found}
+    else:
         raise _no_answers(names)
-    return {"winner": answers[found]}
+    return answers, {role: answers[name] for role, name in roles.items()}, roles, {}
 
 
 def _no_answers(names: Sequence[str]) -> DataError:
@@ -439,11 +439,12 @@ def _no_answers(names: Sequence[str]) -> DataError:
 
 
 def _a_row_an_answer(
-    answers: dict[str, pl.Series], names: Sequence[str], tasks: pl.Series, options: ReadOptions
-) -> Iterator[tuple[dict[str, pl.Series], dict[str, pl.Series], dict[str, str], ReadOptions]]:
-    """Answers that stand in a column a task, under each other: all columns, those of the answers, and their names.
+    answers: dict[str, pl.Series], names: Sequence[str], tasks: pl.Series, options: ReadOptions,
+    user: str | bool | None,
+) -> Iterator[_Said]:  # fmt: skip
+    """Answers that stand in a column a task, under each other: by each family of columns that may hold them.
 
-    Each family of columns that may hold them, with what chooses it where there are several.
+    Without a column of the ``user`` each row was one person.
     """
     known = set(_key(tasks).drop_nulls().unique())
     families: dict[str, dict[str, str]] = {}
@@ -471,7 +472,8 @@ def _a_row_an_answer(
         said = {role: _row_by_row([answers[by[key]] for key in order]) for role, by in chosen.items()}
         roles = {role: f"{by[order[0]]} to {by[order[-1]]}" for role, by in chosen.items()}
         say: ReadOptions = {"winner": chosen["winner"][order[0]]} if len(ways) > 1 else {}
-        yield {**under, _ASKED: pl.Series(order * n), _ROW: pl.Series(row)}, said, roles, say
+        numbered = {_ASKED: pl.Series(order * n), **({_PERSON: pl.Series(row)} if user is None else {})}
+        yield {**under, **numbered}, said, roles, say
 
 
 def _row_by_row(columns: Sequence[pl.Series]) -> pl.Series:
