@@ -310,6 +310,11 @@ def test_votes_of_statements_up_and_down():
     assert tasks_of(read(votes, reading={"best": "low"})) == [("a", "3 > 1", "3 > 2")]
 
 
+def test_a_place_may_be_left_out_after_equal_ones_in_any_task():
+    ranks = {"user": list("aaaabbbb"), "item": ["x1", "y1", "z1", "v1"] * 2, "rank": [1, 2, 2, 4, 4, 1, 2, 2]}
+    assert tasks_of(read(ranks))[1] == ("b", "v1 > x1", "y1 > v1", "y1 > z1", "z1 > x1")
+
+
 def test_ranks_the_other_way_round_and_in_words():
     ranks = {"user": list("aaa"), "item": ["x", "y", "z"], "rank": ["2nd", "first", "Third place"]}
     assert tasks_of(read(ranks)) == [("a", "x > z", "y > x")]
