@@ -288,7 +288,7 @@ def items_apart(series: pl.Series) -> tuple[pl.Series, pl.Series] | None:
 
 
 # All columns, those that answer by role, their names by role, and what chooses them where there are several.
-_Said = tuple[dict[str, pl.Series], dict[str, pl.Series], dict[str, str], ReadOptions]
+_ByRole = tuple[dict[str, pl.Series], dict[str, pl.Series], dict[str, str], ReadOptions]
 
 
 def _with_design(answers: dict[str, pl.Series], options: ReadOptions) -> Iterator[Reshaped]:
@@ -418,7 +418,7 @@ def _refuse_versions_apart(
 
 def _answers_in(
     names: Sequence[str], answers: dict[str, pl.Series], options: ReadOptions
-) -> _Said:  # fmt: skip
+) -> _ByRole:  # fmt: skip
     """Answers of one row each; DataError without any."""
     winner, ends = options.get("winner"), best_and_worst(names)
     if winner is None and ends is not None:
@@ -441,7 +441,7 @@ def _no_answers(names: Sequence[str]) -> DataError:
 def _a_row_an_answer(
     answers: dict[str, pl.Series], names: Sequence[str], tasks: pl.Series, options: ReadOptions,
     user: str | bool | None,
-) -> Iterator[_Said]:  # fmt: skip
+) -> Iterator[_ByRole]:  # fmt: skip
     """Answers that stand in a column a task, under each other: by each family of columns that may hold them.
 
     Without a column of the ``user`` each row was one person.
