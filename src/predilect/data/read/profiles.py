@@ -335,6 +335,8 @@ def _differs(own: pl.Series, attributes: Mapping[str, pl.Series], none: BoolArra
         return False
     for value in values.values():
         column = value.gather(first)
+        if column.n_unique() < 2:
+            continue
         given = np.bincount(code, column.is_not_null().to_numpy())
         if (given == 0).any() and (given == size).any():
             return True  # which some alternatives never have
@@ -347,7 +349,7 @@ def _differs(own: pl.Series, attributes: Mapping[str, pl.Series], none: BoolArra
             mean = np.bincount(code, part) / size
             between = float(size @ (mean - part.mean()) ** 2)
             within = float(((part - mean[code]) ** 2).sum())
-            if between / (len(size) - 1) > 25.0 * within / (len(first) - len(size)) and between > 1e-9 * part.var():
+            if between / (len(size) - 1) > 25.0 * within / (len(first) - len(size)):
                 return True
     return False
 

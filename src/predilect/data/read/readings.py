@@ -108,6 +108,8 @@ def settle(readings: Iterable[Reading]) -> Assembled | None:
         for way in (one for one in ranked if one.sure == level):
             try:
                 made = way.make()
+            except Question:
+                raise  # asks about what else is open
             except DataError as error:
                 errors.append(error)
                 continue
