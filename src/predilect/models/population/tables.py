@@ -25,6 +25,7 @@ from predilect.inference.gaussian.covariates import CovariateEffects
 from predilect.inference.likelihoods.grades import Intervals
 from predilect.inference.likelihoods.special import Z_95
 from predilect.inference.people.covariates import own_effects
+from predilect.inference.people.engaged import chances_of_clicking
 from predilect.inference.people.layout import NOISY
 from predilect.models.estimator import Estimator
 from predilect.models.population.updating import Updating
@@ -262,7 +263,9 @@ def people_columns(model: Any) -> dict[str, Any]:
         if (side := _side_of_answers(posterior)) is not None:
             seen = people.weight * ((outcome != 0) & (side != 0.0))
             shares["chose_left"] = sums(seen * (side * outcome > 0.0)) / sums(seen)
-    clicks = 1.0 - people.engaged if model.hyperparameters_.click_rate else np.full(people.n_users, np.nan)
+    clicks = np.full(people.n_users, np.nan)
+    if model.hyperparameters_.click_rate:
+        clicks = _chances_of_clicking(posterior)
     numbers = {"n": n_answers, "consistency": people.consistency, "lower": lower, "upper": upper}
     numbers |= {"clicks_at_random": clicks, **shares}
     effects = posterior.covariates
@@ -313,13 +316,20 @@ def describe_alike(model: Any) -> list[str]:
     ]
 
 
+def _chances_of_clicking(posterior: Any) -> FloatArray:
+    given = posterior.calibration
+    return chances_of_clicking(
+        posterior.people, posterior.sites, posterior.law, posterior.C_predicted, given.consistency_spread, given.unit
+    )
+
+
 def describe_clickers(model: Any) -> list[str]:
     """Sentences on people who click at random; none where there are none."""
     if not model.hyperparameters_.click_rate:
         return []
     people = model.posterior_.people
     answered = np.diff(people.answer_ptr) > 0
-    chance = 1.0 - people.engaged[answered]
+    chance = _chances_of_clicking(model.posterior_)[answered]
     if not chance.size:  # a crowd whose people are elsewhere
         rate = model.hyperparameters_.click_rate
         return [f"About {100.0 * rate:.0f} % of the people seem to click at random (people() of a part says who)."]
@@ -419,9 +429,11 @@ def independence_lines(model: Any) -> list[str]:
     if model.personal_:
         if n_contexts < FEWEST_CONTEXTS:
             return ["All answers are on one context: intervals hold for that one."] if n_contexts else []
+        share = 100.0 * model.report_.get("between_contexts", 1.0)
         return [
             f"Intervals of the crowd's board take {n_contexts} contexts for independent of each other, and not "
-            "answers. The noise of one answer, which scores are in units of, holds how far contexts differ."
+            f"answers. The noise of one answer, which scores are in units of, holds {share:.0f} % of how far contexts "
+            "differ (of the variance): so likely are two answers of one person on different ones."
         ]
     if model.posterior_.dependence is not None:
         return [
