@@ -120,8 +120,8 @@ class Population(Tables):
         who.
     clickers : float or "auto", default "auto"
         π, the share of people who click at random, whatever they are shown: a component of the population beside those
-        whose answers follow their utilities. "auto" is chosen on held-out answers where the evidence wants some.
-        :meth:`people` says who, as a probability.
+        whose answers follow their utilities. "auto" is the mean given the answers where the evidence wants some and
+        held-out answers do not speak against it. :meth:`people` says who, as a probability.
     tol : float or "auto", default "auto"
         Stop when the objective rises by less, in nats an answer, over five iterations. "auto" is 1e-5, and
         with the root of their number more for more than 5 000 answers.

@@ -46,8 +46,7 @@ ANY, HALF, ONE, CLEARLY = 0.0, SIGNIFICANCE, 1.0, 2.0  # ten answers of one stra
 MAX_TRIALS, _WIDER = 10, 1.25  # EM steps are short: a consensus found so much wider than its prior may want far more
 _DIRECTIONS = (1, 2, 3, 5, 8, 13, 21)  # how many are tried
 _FIRST_TRAIT_SHARE, _FIRST_SPREAD = 0.1, 0.5  # the first over all traits, of how much people differ
-# The rate of clickers at which fits with them begin, how many there are, and what the evidence must gain, in nats.
-_FIRST_CLICK_RATE, _ROUNDS_OF_CLICKERS, _WORTH_A_TRIAL = 0.3, 3, -1.0
+_FIRST_CLICK_RATE, _ROUNDS_OF_CLICKERS = 0.3, 3  # the rate at which fits with clickers begin, and how many there are
 _FEW_SURPRISES, _MOST_SURPRISE = 0.5, 50.0  # chance of a person's answers at random over that of the model
 _FEWEST_CLICKERS = 0.05  # of fewer the unit takes no notice
 # Laplace's evidence has people too alike in care. Where they differ in taste by more than this variance, with care
@@ -326,7 +325,7 @@ def clickers(search: HeldOutSearch) -> Proposals[Proposal]:
             if rate < _FEWEST_CLICKERS:
                 return  # people's consistency would explain more of them away
             setting = replace(setting, click_rate=rate)
-        if gain >= _WORTH_A_TRIAL:
+        if gain > 0.0:
             yield Proposal(setting, warm)
 
 
