@@ -23,9 +23,8 @@ from predilect.decisions.scales import Scale, scale_of
 from predilect.errors import DataError
 from predilect.inference.gaussian.covariates import CovariateEffects
 from predilect.inference.likelihoods.grades import Intervals
-from predilect.inference.likelihoods.special import Z_95
 from predilect.inference.people.covariates import own_effects
-from predilect.inference.people.engaged import chances_of_clicking
+from predilect.inference.people.engaged import chances_of_clicking, intervals_of_consistency
 from predilect.inference.people.layout import NOISY
 from predilect.models.estimator import Estimator
 from predilect.models.population.updating import Updating
@@ -255,9 +254,9 @@ def people_columns(model: Any) -> dict[str, Any]:
     agreeing = sums(people.weight * (decided & (np.sign(gap) == outcome)))
     ties = sums(people.weight * (outcome == 0))
     lower, upper = np.full(people.n_users, np.nan), np.full(people.n_users, np.nan)
-    if model.hyperparameters_.consistency_spread:
-        reach = np.exp(Z_95 * people.consistency_sd)
-        lower, upper = people.consistency / reach, people.consistency * reach
+    if spread := model.hyperparameters_.consistency_spread:
+        unsure = model.consistency == "auto"
+        lower, upper = intervals_of_consistency(people, spread, posterior.calibration.unit, unsure=unsure)
     with np.errstate(invalid="ignore"):
         shares = {"agreement": agreeing / n_decided, "ties": ties / n_answers}
         if (side := _side_of_answers(posterior)) is not None:
