@@ -199,6 +199,6 @@ def intervals_of_consistency(
     return np.minimum(lower, people.consistency), np.maximum(upper, people.consistency)
 
 
-def unit_of_noise(told: float, weight: float) -> float:
+def unit_of_noise(score: float, weight: float) -> float:
     """Median of the law of consistency, exp μ, from sums over people; 1 where all have the same."""
-    return math.exp(told / weight) if weight else 1.0
+    return math.exp(score / weight) if weight else 1.0
