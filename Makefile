@@ -1,5 +1,6 @@
 # make demo    rank 59 language models from 124 people's votes (bundled data)
 # make test    unit tests
+# make test-all  unit tests and slow ones, in one go
 # make test-lowest  some of them with the lowest versions of everything that is supported
 # make docs    the documentation site, in build/docs
 # make papers  the tables and figures of the five papers, with the data of PREDILECT_DATA; QUICK=1: one split of each
@@ -18,7 +19,7 @@ EXAMPLE := src/predilect/examples/llmfao
 DEMO_OUT := predilect-demo
 N_TEST_PROCESSES ?= 2
 
-.PHONY: demo docs papers wheel test test-slow test-lowest check lint types format readme benchmarks clean
+.PHONY: demo docs papers wheel test test-slow test-all test-lowest check lint types format readme benchmarks clean
 
 demo: $(VENV)/.run
 	$(BIN)/predilect rank $(EXAMPLE)/comparisons.csv.gz --map $(EXAMPLE)/items.csv:model -o $(DEMO_OUT) --force
@@ -28,13 +29,16 @@ docs: $(VENV)/.docs  # a warning is an error; nothing is asked of any other plac
 	@echo "Open build/docs/index.html"
 
 wheel: $(VENV)/.created
-	$(PIP) build
+	$(PIP) build twine
 	rm -rf dist $(TRIED)
 	$(BIN)/python -m build
+	$(BIN)/python -m twine check --strict dist/*
 	$(PYTHON) -m venv $(TRIED)
 	$(TRIED)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt dist/*.whl
 	cd $(TRIED) && bin/predilect check "`bin/python -c 'import predilect; print(predilect.__path__[0])'`"/examples/llmfao/comparisons.csv.gz
 	cd $(TRIED) && bin/python -c 'import doctest, sys, predilect; sys.exit(doctest.testmod(predilect).failed)'
+	cd $(TRIED) && bin/python -c 'from importlib.resources import files; p = files("predilect"); \
+		[(p / one).read_bytes() for one in ("py.typed", "live/web/static/poll.css", "cli/desk/templates/read.html")]'
 
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest -n $(N_TEST_PROCESSES) --dist worksteal -m "not slow"
@@ -42,9 +46,15 @@ test: $(VENV)/.dev
 # A file stays with one process: what its tests share, which may be a minute of fits, is made once. (Groups of tests, as
 # pytest-xdist 3.8 has them, come to nothing with pytest 9.2.) The files of tests/ itself, of which two take more than a
 # minute, come first: at the end one process would wait for the other.
+SLOW_TESTS = $(BIN)/python -m pytest -n $(N_TEST_PROCESSES) --dist loadfile --no-loadscope-reorder \
+	--hypothesis-profile thorough tests/test_*.py tests
+
 test-slow: $(VENV)/.outside
-	$(BIN)/python -m pytest -n $(N_TEST_PROCESSES) --dist loadfile --no-loadscope-reorder -m "slow or hypothesis" \
-		--hypothesis-profile thorough tests/test_*.py tests
+	$(SLOW_TESTS) -m "slow or hypothesis"
+
+# Unit tests and slow ones: collected once, and what both share is made once.
+test-all: $(VENV)/.outside
+	$(SLOW_TESTS)
 
 # On the lowest Python and the lowest versions that are supported: readers, commands, the default model, saving, what
 # scikit-learn does with it.

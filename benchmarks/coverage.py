@@ -7,7 +7,7 @@ of the people of the study. Contexts: 100 people compare 15 pairs of eight items
 which utilities differ with standard deviation 1; differences of scores are held against the true ones in units of the
 noise of an answer, which holds the contexts (and, pooled, how people differ). Tastes: people with tastes of their own
 about one order compare pairs of eight items, utilities of which differ with standard deviation 1 (where each gives six
-answers .7); every other person's board is looked at. Clickers: 9 of 30 people answer 20 pairs
+answers .7); every other person's board is looked at. Clickers: 9 of 30 people, 3 or none, answer 20 pairs
 of eight items at random, the others with noise of exactly 1 and tastes of standard deviation .5. Coefficients: of the
 population that the people of the averages are drawn from. Covariates: 60 people make eight choices of the best of
 three of eight items, each with a covariate whose effect is .5 on average. Near-collinear: the same number of people and
@@ -108,7 +108,7 @@ FURTHER: dict[str, tuple[str, str, dict[str, str], list[str]]] = {
 CONTEXTS = (2, 3, 4, 6, 8, 20)
 N_ANSWERS, TASTE = 15, 0.5
 COEFFICIENTS = (("price", None), ("size", None), ("brand", "a"), ("brand", "b"), ("milk", "yes"))
-CLICKERS = (9, 0)
+CLICKERS = (9, 3, 0)
 LOGIT: dict[str, Any] = {"errors": ("clustered", "hessian"), "people": (150, 30), "tasks": 8, "truth": 20_000}
 SPREADS_OF_EFFECT = (0.0, 0.4)  # times 10: the size of a study
 EFFECT, CORRELATION = 0.5, 0.95

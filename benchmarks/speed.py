@@ -1,9 +1,10 @@
 """Where a fit takes longest, measured: ``python -m benchmarks.speed [CASE ...]`` prints CPU seconds beside their bars.
 
 Judges of many scripts, orders with levels, choices among brands, MaxDiff, sets of fifty, a thousand items, GaSPK, a
-million votes, the bundled votes with their verdict, and the first compilation; all generated, but for the votes. A name
-of a task (``sushi-a``, ``electricity:1`` with its seed) is a case too. Each is fitted in a process of its own, with one
-thread, when all has been compiled; the log loss is of held-out answers. Without a name, all in turn.
+million votes, the bundled votes with their verdict, and the first compilation; all generated, but for the votes. Whole
+commands, from a file to the board, with a peer's time for the same: votes, a logit, the first board. A name of a task
+(``sushi-a``, ``electricity:1`` with its seed) is a case too. Each is fitted in a process of its own, with one thread,
+when all has been compiled; the log loss is of held-out answers. Without a name, all in turn.
 """
 
 from __future__ import annotations
@@ -108,24 +109,113 @@ def _choices(
     return table.filter(~out), table.filter(out)
 
 
-def votes(n: int = 10**6, n_items: int = 100, n_judges: int = 10**4) -> dict[str, tuple[float, float]]:
-    """Reading and fitting of votes on one ranking, and what evalica takes for the same."""
-    import evalica
-
+def made_votes(n: int, n_items: int, n_judges: int) -> pl.DataFrame:
+    """Votes on one ranking, a few of them ties; with 0 judges nobody says who voted."""
     rng = np.random.default_rng(0)
     utilities, left = rng.standard_normal(n_items), rng.integers(n_items, size=n)
     right = (left + rng.integers(1, n_items, size=n)) % n_items
     z = utilities[left] - utilities[right] + rng.standard_normal(n)
     name = np.array([f"model-{i:03d}" for i in range(n_items)])
-    judge = np.array([f"judge-{i:05d}" for i in range(n_judges)])[rng.integers(n_judges, size=n)]
     winner = np.where(z > 0.4, name[left], np.where(z < -0.4, name[right], "tie"))
-    table = pl.DataFrame({"user": judge, "left": name[left], "right": name[right], "winner": winner})
+    table = pl.DataFrame({"left": name[left], "right": name[right], "winner": winner})
+    if not n_judges:
+        return table
+    judge = np.array([f"judge-{i:05d}" for i in range(n_judges)])[rng.integers(n_judges, size=n)]
+    return table.insert_column(0, pl.Series("user", judge))
+
+
+def votes(n: int = 10**6, n_items: int = 100, n_judges: int = 10**4) -> dict[str, tuple[float, float]]:
+    """Reading and fitting of votes on one ranking, and what evalica takes for the same."""
+    table = made_votes(n, n_items, n_judges)
     read, data = _timed(lambda: Comparisons.from_frame(table))
     fit, _ = _timed(lambda: Population(personal=False, n_jobs=1).fit(data))
-    kinds = [evalica.Winner.X if a > 0.4 else evalica.Winner.Y if a < -0.4 else evalica.Winner.Draw for a in z.tolist()]
-    sides = table["left"].to_list(), table["right"].to_list()
-    other, _ = _timed(lambda: evalica.bradley_terry(*sides, kinds))
-    return {"read": (read, np.nan), "fit": (fit, np.nan), "evalica": (other, np.nan)}
+    return {"read": (read, np.nan), "fit": (fit, np.nan), "evalica": (_timed(lambda: evalica_of(table))[0], np.nan)}
+
+
+def evalica_of(table: pl.DataFrame) -> Any:
+    """The ranking of votes by evalica."""
+    import evalica
+
+    left, right, winner = (table[name].to_list() for name in ("left", "right", "winner"))
+    kind = evalica.Winner
+    kinds = [kind.X if w == a else kind.Y if w == b else kind.Draw for a, b, w in zip(left, right, winner, strict=True)]
+    return evalica.bradley_terry(left, right, kinds)
+
+
+def whole_votes(n: int = 10**6, n_items: int = 100, n_judges: int = 20_000) -> dict[str, tuple[float, float]]:
+    """``predilect rank`` of a file of votes, without judges and with them, and reading and ranking by evalica."""
+    found = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for who, way in ((0, ""), (n_judges, "no"), (n_judges, "yes")):
+            made_votes(n, n_items, who).write_csv(f"{folder}/{who}.csv")
+            name = f"{who} judges, personal {way}" if who else "no judges"
+            said = ("--personal", way) if way else ()
+            rank = ("-m", "predilect", "rank", f"{folder}/{who}.csv", *said, "--jobs", "1", "-o", f"{folder}/{name}")
+            found[name], _ = _process(*rank)
+        peer = f"import polars; from benchmarks.speed import evalica_of; evalica_of(polars.read_csv('{folder}/0.csv'))"
+        found["evalica"], _ = _process("-c", peer)
+    return {name: (taken, np.nan) for name, taken in found.items()}
+
+
+_LOGIT = """
+import predilect, sys
+predilect.MixedLogit(method="simulated", distributions="fixed", n_jobs=1).fit(predilect.read(sys.argv[1]))
+"""
+_XLOGIT = """
+import pandas, sys, xlogit
+rows = pandas.read_csv(sys.argv[1])
+names = ["x1", "x2", "x3"]
+xlogit.MultinomialLogit().fit(
+    rows[names], rows["chosen"], varnames=names, ids=rows["task"], alts=rows["alternative"], verbose=0
+)
+"""
+
+
+def whole_logit(n_tasks: int = 10**5, size: int = 4) -> dict[str, tuple[float, float]]:
+    """Reading a file of tasks and fitting a logit, with the memory of the process, and xlogit's for the same."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(n_tasks, size, 3)).round(2)
+    best = (X @ np.array([0.5, -1.0, 0.3]) + rng.gumbel(size=(n_tasks, size))).argmax(axis=1)
+    table = {"task": np.repeat(np.arange(n_tasks), size), "alternative": np.tile(np.arange(size), n_tasks)}
+    table |= {f"x{k + 1}": X[..., k].ravel() for k in range(3)}
+    table["chosen"] = (np.arange(size) == best[:, None]).astype(int).ravel()
+    found = {}
+    with tempfile.TemporaryDirectory() as folder:
+        pl.DataFrame(table).write_csv(f"{folder}/tasks.csv")
+        for name, code in (("", _LOGIT), ("xlogit", _XLOGIT)):
+            taken, peak = _process("-c", code, f"{folder}/tasks.csv")
+            found |= {name: (taken, np.nan), f"{name} peak, MB".strip(): (peak, np.nan)}
+    return found
+
+
+def first_board() -> dict[str, tuple[float, float]]:
+    """``predilect rank`` of the bundled votes after an installation, when loops are compiled, and once more."""
+    place = files("predilect") / "examples" / "llmfao"
+    with tempfile.TemporaryDirectory() as folder:
+        rank = ("-m", "predilect", "rank", str(place / "comparisons.csv.gz"), "--map", f"{place / 'items.csv'}:model")
+        kept = {"NUMBA_CACHE_DIR": f"{folder}/loops"}
+        taken = [_process(*rank, "-o", f"{folder}/{k}", compiled=False, **kept)[0] for k in range(2)]
+    return {"with compilation": (taken[0], np.nan), "second": (taken[1], np.nan)}
+
+
+def _process(*arguments: str, compiled: bool = True, **environment: str) -> tuple[float, float]:
+    """User CPU seconds and peak memory, in MB, of a process of Python.
+
+    Once more where it compiled loops, unless it need not be ``compiled``.
+    """
+    with tempfile.TemporaryFile("w+") as said:
+        started = subprocess.Popen(
+            [sys.executable, *arguments], env=os.environ | environment, stdout=subprocess.DEVNULL, stderr=said
+        )
+        _, status, usage = os.wait4(started.pid, 0)
+        started.returncode = os.waitstatus_to_exitcode(status)
+        said.seek(0)
+        text = said.read()
+    if started.returncode:
+        raise RuntimeError(f"{arguments} ended with {started.returncode}: {text[-500:]}")
+    if compiled and "compiling" in text:
+        return _process(*arguments, "--force") if "rank" in arguments else _process(*arguments)
+    return usage.ru_utime, usage.ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
 
 
 def demo() -> dict[str, tuple[float, float]]:
@@ -200,6 +290,12 @@ CASES: dict[str, tuple[Callable[[], Any], dict[str, float]]] = {
     "GaSPK, 264 people, 35 choices of 8 attributes": (lambda: trade_offs(35), {"": 16.0}),
     "GaSPK, 264 people, 350 choices of 8 attributes": (lambda: trade_offs(350), {"": 26.0}),
     "a million votes": (votes, {"read": 2.0, "fit": 1.0}),
+    "rank a million votes": (
+        whole_votes,
+        {"no judges": 3.5, "20000 judges, personal no": 4.5, "20000 judges, personal yes": 35.0},
+    ),
+    "logit of 100000 tasks of four": (whole_logit, {"": 3.0, "peak, MB": 400.0}),
+    "first board": (first_board, {"with compilation": 34.0, "second": 12.0}),
     "bundled votes": (demo, {"fit": 4.0, "verdict": 4.0}),
     "compilation": (compilation, {"": 12.0}),
 }

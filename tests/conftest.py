@@ -1,6 +1,7 @@
 """Puts ``tests/`` on the path, for ``tolerances``, ``simulate``, ``referees`` and ``contracts``.
 
-Hypothesis draws few examples with the unit tests; ``make test-slow`` draws many (``--hypothesis-profile thorough``).
+Hypothesis draws few examples with the unit tests; ``make test-slow`` and ``test-all`` draw many
+(``--hypothesis-profile thorough``).
 """
 
 import gc
@@ -48,9 +49,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tests on real data need to be told where it is.
 
     Those of choice/ come first: its loops are others than those that a second process begins with, so that each is
-    compiled by one of the two.
+    compiled by one of the two. Files with slow tests follow, and those with quick ones alone are left to the end, where
+    one process would else wait for the other.
     """
-    items.sort(key=lambda item: "choice" not in item.path.parts)
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: ("choice" not in item.path.parts, item.path not in slow))
     if os.environ.get("PREDILECT_DATA"):
         return
     absent = pytest.mark.skip(reason="PREDILECT_DATA, the folder of the real data sets, is not set")

@@ -3,17 +3,19 @@
     python tests/mutants.py --seed 1 --each 12                 # twelve mutants of each room
     python tests/mutants.py --seed 1 inference/people=20 decisions=20    # of these rooms only; --list only shows them
     python tests/mutants.py --seed 1 --only 3 17               # these again, after a new test
+    python tests/mutants.py --seed 1 --near data/read=60       # by the tests of the mirrored folder and the one above
 
 A seed draws the same mutants of the same sources: a kind of error, then a file with room for it, then a place, never
-two in one function. Docstrings, annotations, messages, decorators, ``raise`` and ``assert`` stay as they are. A mutant
-lies in a copy of ``src``; the checkout is only read. Compiled loops are taken from the checkout's cache, which knows
-those that an error changes.
+two in one function. Docstrings, annotations, messages, decorators, ``raise``, ``assert`` and ``strict=`` stay as they
+are. A mutant lies in a copy of ``src``; the checkout is only read. Compiled loops are taken from the checkout's cache,
+which knows those that an error changes.
 
 Tests run from near to far, to the first that fails: files of the mirrored folder that import the module or bear its
 name, others of that folder, the folder above, importers elsewhere, tests of modules that import it, contracts and
-referees; at last the slow tests of the nearest files. A test that takes longer than ``SECONDS`` has failed. What
-survives is read by a person; what is judged to change nothing stands in ``mutants.txt`` with the reason, and does not
-run.
+referees; at last the slow tests of the nearest files. With ``--near`` those of the two folders alone, and none that is
+slow: a survivor of these takes a minute, of all a quarter of an hour. A test that takes longer than ``SECONDS`` has
+failed. What survives is read by a person; what is judged to change nothing stands in ``mutants.txt`` with the reason,
+and does not run.
 """
 
 from __future__ import annotations
@@ -140,7 +142,7 @@ def mutants_of(file: Path) -> Iterator[Mutant]:
                 return
             case ast.AnnAssign(value=value):
                 below = [value] if value else []
-            case ast.keyword("axis", ast.Constant()):
+            case ast.keyword("axis" | "strict", ast.Constant()):  # strict=True only refuses what never is
                 below = []
             case ast.ClassDef(name=name):
                 below, function = list(node.body), f"{function}.{name}"
@@ -176,8 +178,8 @@ def importers(file: Path, where: Path) -> list[Path]:
     return [found for found in sorted(where.rglob("*.py")) if asked.search(read(found))]
 
 
-def tests_of(file: Path) -> tuple[list[Path], list[Path]]:
-    """Test files of a module: the nearest, and all, from near to far."""
+def tests_of(file: Path, near_only: bool) -> tuple[list[Path], list[Path]]:
+    """Test files of a module: the nearest, whose slow tests run too, and all, from near to far."""
     tests = sorted(TESTS.rglob("test_*.py"))
 
     def mirror(module: Path) -> Path:
@@ -192,6 +194,8 @@ def tests_of(file: Path) -> tuple[list[Path], list[Path]]:
     folder = [test for test in tests if mirror(file) in test.parents]
     near = nearest(file) or folder
     every = [*near, *folder, *(test for test in tests if test.parent == mirror(file).parent != TESTS)]
+    if near_only:
+        return [], list(dict.fromkeys(every))
     every += (test for test in importers(file, TESTS) if test in tests)
     every += (
         test for user in importers(file, SOURCE) for test in [*nearest(user), *importers(user, TESTS)] if test in tests
@@ -234,12 +238,13 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--each", type=int, default=10, help="mutants of a room")
     parser.add_argument("--only", type=int, nargs="+", metavar="NUMBER", help="mutants by their numbers")
+    parser.add_argument("--near", action="store_true", help="run the tests of the folder and of the one above alone")
     parser.add_argument("--list", action="store_true", help="show the mutants, run nothing")
     options = parser.parse_args()
     rooms = [room.partition("=") for room in options.rooms]
     mutants = [mutant for room, _, n in rooms for mutant in drawn(room, int(n or options.each), options.seed)]
     chosen = {number: mutant for number, mutant in enumerate(mutants, 1) if number in (options.only or [number])}
-    tests = {mutant.file: tests_of(mutant.file) for mutant in chosen.values()}
+    tests = {mutant.file: tests_of(mutant.file, options.near) for mutant in chosen.values()}
     every = list(dict.fromkeys(test for _, some in tests.values() for test in some))
     if not options.list and (failed := killer(None, [], every)):
         sys.exit(f"{failed} fails on the sources as they are: mend that first.")

@@ -6,6 +6,7 @@ import gc
 import importlib
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import NamedTuple
 
 import pytest
 
+import predilect
 from forked import execute, forking
 from predilect._base import compile as _compile
 from predilect.models.registry import ENTRIES
@@ -300,6 +302,33 @@ def test_the_default_model_announces_its_loops_with_an_empty_cache_and_compiles_
         )  # fmt: skip
         assert ran.stdout.strip() == str(compiles), ran.stderr
         assert ran.stderr.strip() == said
+
+
+A_LOOP = """
+from predilect.inference.likelihoods.probit import moments_scalar
+
+moments_scalar(1, 0.5, 1.0, 0.0)
+print(sum(moments_scalar.stats.cache_hits.values()), moments_scalar.py_func.__code__.co_filename)
+"""
+
+
+@pytest.mark.slow
+def test_a_folder_that_is_named_serves_an_installation_in_another_place(tmp_path):
+    hits = []
+    for place in ("one", "other"):
+        shutil.copytree(
+            Path(predilect.__file__).parent,
+            tmp_path / place / "predilect",
+            ignore=shutil.ignore_patterns("__pycache__"),
+        )
+        ran = subprocess.run(
+            [sys.executable, "-c", A_LOOP], capture_output=True, text=True, check=True,
+            env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": str(tmp_path / place)},
+        )  # fmt: skip
+        found, file = ran.stdout.split()
+        assert file.startswith(str(tmp_path / place))
+        hits.append(int(found))
+    assert hits == [0, 1]
 
 
 @pytest.mark.slow

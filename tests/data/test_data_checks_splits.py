@@ -7,6 +7,7 @@ from benchmarks.splits import split_answers, split_groups, split_hash, split_ite
 
 import predilect
 from predilect.data import Comparisons, check, k_folds_answers
+from predilect.data.intake import BASELINE, FIRST
 from predilect.errors import DataError
 from simulate import random_pairs
 
@@ -123,6 +124,13 @@ def test_a_baseline_that_is_always_first_is_no_sign_that_a_side_is_favoured(shar
     assert told.examples == (name,)
     assert "winner-always-one-side" not in codes(found)
     assert not any("lists the winner" in line for line in found.intake.describe())
+
+
+@pytest.mark.parametrize(("n", "why"), [(39, FIRST), (40, BASELINE)])
+def test_few_items_on_one_side_are_baselines_of_twenty_answers_each(n, why):
+    left = ["p", "q"] * n
+    frame = {"left": left[:n], "right": (["x", "y", "z"] * n)[:n], "winner": left[:n]}
+    assert Comparisons.from_frame(frame).intake.no_sides == why
 
 
 def test_who_asks_in_both_orders_is_not_told_to_randomise_and_who_does_not_is():

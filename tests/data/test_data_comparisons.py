@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from predilect.data import Comparisons, Vocabulary, build_frame
+from predilect.data.frames import FEW
 from predilect.errors import DataError
 
 ROWS = {
@@ -186,6 +187,21 @@ def test_item_map_merges_items_and_self_pairs_are_counted():
     assert Comparisons.from_frame(frame, item_map=two_columns, reading={"drop": "self"}) == comparisons
     with pytest.raises(DataError, match=r"says nothing about 1 of 3 items \(first: b1\)"):
         Comparisons.from_frame(frame, item_map={"a1": "a", "a2": "a"}, reading={"drop": "self"})
+
+
+@pytest.mark.parametrize("of", [int, "id {:05d}".format])
+def test_a_vocabulary_of_many_ids_is_sorted_and_found_however_it_was_given(of):
+    ids = [of(3 * k) for k in range(FEW + 500)]
+    shuffled = list(np.random.default_rng(0).permutation(np.array(ids, dtype=object)))
+    known = Vocabulary(ids)
+    for some in (shuffled, ids + ids[:7], sorted(ids + ids[-1:]), known):
+        assert Vocabulary(some).ids == ids
+    assert known.codes(ids).tolist() == list(range(len(ids)))
+    assert known.codes(ids[1:]).tolist() == list(range(1, len(ids)))
+    assert known.codes(shuffled).tolist() == [ids.index(one) for one in shuffled]
+    assert known.codes([*ids[:-1], of(1)], unknown="minus_one")[-2:].tolist() == [len(ids) - 2, -1]
+    assert known.extend(ids) == known.extend(shuffled) == known
+    assert known.extend([*ids[:-1], of(1)]).ids == sorted([*ids, of(1)])
 
 
 def test_pickle_and_vocabulary_lookups():

@@ -204,6 +204,12 @@ def test_json_that_is_nested_deeply_is_refused_at_once(tmp_path, depth, brackets
         read(tmp_path / "v.jsonl")
 
 
+def test_json_that_is_nested_as_deeply_as_may_be_is_read(tmp_path):
+    row = '{"left":"a","right":"b","winner":"a","x":' + "[" * 63 + "1" + "]" * 63 + "}\n"
+    (tmp_path / "v.jsonl").write_text(row)
+    assert read(tmp_path / "v.jsonl").n_answers == 1
+
+
 def test_brackets_within_text_are_no_nesting(tmp_path):
     text = '{"left":"a","right":"' + "[" * 500 + '\\"{","winner":"a"}\n'
     (tmp_path / "v.jsonl").write_text(text)

@@ -93,6 +93,16 @@ def test_every_format_holds_the_same_answers(tmp_path, kind):
     assert found.items.ids == expected.items.ids
 
 
+def test_a_sheet_may_have_columns_of_three_letters(tmp_path):
+    row = ["u", "x", "y", "x", *[None] * 698, "far"]  # AAA is the 703rd
+    path = workbook(tmp_path / "a.xlsx", votes=[[*NAMES, *[None] * 698, "AAA"], row])
+    assert read_frame(path)["AAA"].to_list() == ["far"]
+
+
+def test_numbers_of_a_text_that_is_packed_have_their_type(tmp_path):
+    assert read_frame(archive(tmp_path / "a.zip", a_dot_csv="item,size\nx,1\n"))["size"].dtype.is_integer()
+
+
 def test_numbers_keep_their_type_and_mixed_ones_are_text(tmp_path):
     rows = [["item", "size", "share", "new", "mixed"], [7, 1, 0.5, True, "a"], [8, None, 2, False, 3.0]]
     from_book = read_frame(workbook(tmp_path / "a.xlsx", items=rows))

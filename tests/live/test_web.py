@@ -625,7 +625,7 @@ def test_health_notices_that_a_poll_is_gone(tmp_path, caplog, is_open, is_folder
         assert client.get("/health").status_code == 503
 
 
-@pytest.mark.parametrize("n", [0, 2, 60])  # people
+@pytest.mark.parametrize("n", [0, 2, pytest.param(60, marks=pytest.mark.slow)])  # people
 def test_the_outlook_on_every_claim(tmp_path, n):
     with made(tmp_path, name="one") as poll:
         answered(poll, [f"person {k}" for k in range(n)], min(n, 8))

@@ -172,6 +172,23 @@ def test_what_differs_between_people_is_found_by_the_workers(tmp_path, name):
 
 
 @pytest.mark.slow
+def test_boards_are_as_unsure_as_their_unit_in_parts_too(tmp_path):
+    frame = votes(ties=0.0)
+    coin = pl.when(pl.int_range(len(frame)) % 2 == 0).then("left").otherwise("right")
+    at_random = pl.col("user").is_in([f"p{k}" for k in range(12)])
+    parts = in_parts(tmp_path, frame.with_columns(winner=pl.when(at_random).then(coin).otherwise("winner")))
+    free = {name: value for name, value in GIVEN.items() if name != "variance"} | {"clickers": 0.2, "tol": 1e-11}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", predilect.errors.ConvergenceWarning)  # so tight that rounding may be in the way
+        one = predilect.Population(n_jobs=1, **free).fit(predilect.read(tmp_path / "votes.csv"))
+        given = free | {"variance": one.hyperparameters_.variance}
+        held = predilect.Population(n_jobs=1, **given).fit(predilect.read(tmp_path / "votes.csv"))
+        many = fitted(parts, **free)
+    np.testing.assert_allclose(many.rank()["sd"], one.rank()["sd"], rtol=1e-4)
+    assert (one.rank()["sd"] / held.rank()["sd"]).mean() > 1.002
+
+
+@pytest.mark.slow
 def test_effects_are_as_unsure_as_tastes_leave_them_in_parts_too(tmp_path):
     columns = {"covariates": ["length"]}
     parts = in_parts(tmp_path, votes().with_columns(length=pl.int_range(480) % 5 - 2), columns=columns)
@@ -189,7 +206,14 @@ NEWCOMERS = predilect.Calibration(newcomer_weight=0.5)
 
 
 @pytest.mark.parametrize(
-    ("ties", "settings"), [(0.5, {"consistency": 0.3}), (0.0, {}), (0.0, {"calibration": NEWCOMERS})]
+    ("ties", "settings"),
+    [
+        (0.0, {}),
+        *(
+            pytest.param(*one, marks=pytest.mark.slow)
+            for one in [(0.5, {"consistency": 0.3}), (0.0, {"calibration": NEWCOMERS})]
+        ),
+    ],
 )
 def test_who_clicks_at_random_is_found_by_the_workers(tmp_path, ties, settings):
     """With the unit of the others, the sandwich of boards, and predictions without it."""

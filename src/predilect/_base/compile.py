@@ -151,7 +151,27 @@ class _Place(_NumbaPlace):  # type: ignore[misc]
     def __init__(self, function: Callable[..., Any]) -> None:
         if not _has_home():
             self._locator_classes = [kind for kind in self._locator_classes if "UserWide" not in kind.__name__]
+        self._locator_classes = [
+            _by_module(kind) if "UserProvided" in kind.__name__ else kind for kind in self._locator_classes
+        ]
         super().__init__(function)
+
+
+def _by_module(locator: Any) -> Any:
+    """How Numba finds its place in NUMBA_CACHE_DIR, but by the names of our modules and not by where they lie.
+
+    Where they lie differs between two checkouts, and a digest tells whether they are of the same code.
+    """
+
+    class ByModule(locator):  # type: ignore[misc]
+        _cache_path: str
+
+        def __init__(self, function: Callable[..., Any], file: str) -> None:
+            super().__init__(function, file)
+            if function.__module__.startswith("predilect."):
+                self._cache_path = str(Path(self._cache_path).with_name(function.__module__))
+
+    return ByModule
 
 
 def _has_home() -> bool:

@@ -142,7 +142,7 @@ def worth(
 def _with_errors(talk: Talk, results: Results, errors: str) -> Results:
     """Results of which intervals are by these errors: the logit is fitted again where they are by others."""
     model = results.model
-    if model._called not in ("logit", "latent-class"):
+    if model._called not in ("logit", "nested-logit", "latent-class"):
         raise DataError(
             f"--errors is about a logit or latent classes, and {results.given} holds a {model._called} model: leave it "
             "out, or rank with --model logit"
@@ -150,10 +150,11 @@ def _with_errors(talk: Talk, results: Results, errors: str) -> Results:
     if model.summary().errors == errors:
         return results
     if model.user_features_ is not None:
-        n_classes = f",n_classes={model.n_classes}" if model.n_classes > 1 else ""
+        more = f",n_classes={model.n_classes}" if model.n_classes > 1 else ""
+        more += "" if model.nests is None else f",nests={model.nests}"
         raise DataError(
             f"{results.given} does not hold the attributes of people (--people) that its model rests on. Rank again "
-            f"with --model {model._called}{n_classes},errors={errors}"
+            f"with --model {model._called}{more},errors={errors}"
         )
     answers = results.answers("--errors")
     with talk.progress("Fitting") as watch:
@@ -297,8 +298,8 @@ def _say(
             _show(talk, as_rich(tables["classes"]))
         if "summary" in tables:
             summary = fitted.summary()
-            told = (f"{name} {summary.facts[name]:.2f}" for name in _OF_FIT if summary.facts.get(name) is not None)
-            talk.say(f"Likelihood: {', '.join(told)}.")
+            words = (f"{name} {summary.facts[name]:.2f}" for name in _OF_FIT if summary.facts.get(name) is not None)
+            talk.say(f"Likelihood: {', '.join(words)}.")
             for line in str(summary).splitlines():
                 talk.detail(line)
         talk.say("Importance: the share of the range of a person's utilities over the items.")
@@ -333,8 +334,8 @@ def _decided(choices: Choices, fitted: Any, answers: Comparisons) -> list[str]:
 
     features = fitted.features_
     chosen = within_choices(features.align(answers.items)[0], choices)[1]
-    told = [decided_by(one, output.name) for one, output in zip(chosen.T, features.outputs, strict=True)]
-    return [line for line in told if line]
+    words = [decided_by(one, output.name) for one, output in zip(chosen.T, features.outputs, strict=True)]
+    return [line for line in words if line]
 
 
 def _people(fit: pl.DataFrame) -> list[str]:

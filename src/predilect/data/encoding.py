@@ -16,7 +16,7 @@ from predilect._base.forks import refuse_without_threads
 from predilect._base.text import shown
 from predilect.data.frames import as_text
 from predilect.data.intake import counted
-from predilect.data.vocabulary import Vocabulary
+from predilect.data.vocabulary import Vocabulary, rises
 from predilect.errors import DataError
 
 FREE_TEXT_VALUES = 50
@@ -65,7 +65,7 @@ class Output:
 
 
 def plan_and_encode(
-    columns: Mapping[str, pl.Series], categorical: Collection[str], ids: Sequence[object], what: str,
+    columns: Mapping[str, pl.Series], categorical: Collection[str], ids: pl.Series, what: str,
     piecewise: Mapping[str, Sequence[float]] | None = None,
 ) -> tuple[tuple[Output, ...], NDArray[np.float64], int, list[str]]:  # fmt: skip
     """How each column is encoded, the matrix of that, the number of columns before constants went, and report lines.
@@ -81,7 +81,7 @@ def plan_and_encode(
     constant: list[str] = []
     n_encoded = 0
     cuts = piecewise or {}
-    outside = np.array([str(one) == NONE for one in ids], dtype=bool) if what == "item" else None
+    outside = (ids.cast(pl.String) == NONE).to_numpy() if what == "item" else None
     empty, is_marked = _described_by_nothing(columns, outside), False
     for name, column in columns.items():
         missing = column.null_count()
@@ -246,13 +246,13 @@ def _centre_and_scale(raw: NDArray[np.float64]) -> tuple[float, float]:
     return centre, 0.0 if is_constant or scale < _SMALLEST else scale
 
 
-def _refuse_infinite(column: pl.Series, name: str, ids: Sequence[object], what: str) -> None:
+def _refuse_infinite(column: pl.Series, name: str, ids: pl.Series | range, what: str) -> None:
     """DataError for infinite numbers, and for numbers whose differences are."""
     values = column.cast(pl.Float64).fill_null(np.nan).to_numpy()
     bad = np.flatnonzero(np.isinf(values))
     if len(bad):
         raise DataError(
-            f'feature "{name}" is infinite in {counted(len(bad), "row")} (first: {what} {ids[bad[0]]}, '
+            f'feature "{name}" is infinite in {counted(len(bad), "row")} (first: {what} {ids[int(bad[0])]}, '
             f"{values[bad[0]]}). Replace them by numbers, or leave them empty to count as missing."
         )
     least, most = np.fmin.reduce(values, initial=np.inf), np.fmax.reduce(values, initial=-np.inf)
@@ -268,6 +268,8 @@ def one_row_each(
 ) -> tuple[dict[str, pl.Series], pl.Series, list[str]]:
     """Rows in the order of the sorted ids, identical ones merged."""
     refuse_without_threads()
+    if rises(ids):
+        return series, ids, []
     order = ids.arg_sort()
     code = Vocabulary(ids).codes(ids, what=what)[order.to_numpy()]
     again = np.append(False, code[1:] == code[:-1])

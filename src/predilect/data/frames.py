@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import warnings
+import weakref
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, wraps
 from os import PathLike
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import narwhals as nw
 import numpy as np
@@ -20,6 +21,8 @@ from predilect._base.arguments import check_text
 from predilect._base.forks import refuse_without_threads
 from predilect._base.text import did_you_mean, quoted, shown
 from predilect.errors import DataError, DataWarning
+
+_Found = TypeVar("_Found")
 
 
 def is_list(values: Any) -> bool:
@@ -303,6 +306,25 @@ def _message_of_objects(values: list[Any], column: str) -> str:
     )
 
 
+def once_a_column(find: Callable[[pl.Series], _Found]) -> Callable[[pl.Series], _Found]:
+    """A function of a column that keeps what it found as long as the column is there: every layout asks for it anew.
+
+    Neither the column nor what was found may be changed in place.
+    """
+    kept: dict[int, tuple[weakref.ref[pl.Series], _Found]] = {}
+
+    @wraps(find)
+    def found(series: pl.Series) -> _Found:
+        known = kept.get(key := id(series))
+        if known is None or known[0]() is not series:
+            known = weakref.ref(series, lambda _: kept.pop(key, None)), find(series)
+            kept[key] = known
+        return known[1]
+
+    return found
+
+
+@once_a_column
 def as_text(series: pl.Series) -> pl.Series:
     """Values as text, whole numbers without a fraction, blank and missing as null; DataError for what is no text."""
     refuse_without_threads()
@@ -341,8 +363,8 @@ def without_points(
     if not any(all_are(ids[side], r"^-?\d+$") for side in ("left", "right")):
         return dict(ids), ()
     pointed = [role for role, series in ids.items() if all_are(series, r"^-?\d+\.0$")]
-    told = tuple(f'Column "{shown(roles[role])}" writes whole numbers with .0, which is left out.' for role in pointed)
-    return dict(ids) | {role: ids[role].str.strip_suffix(".0") for role in pointed}, told
+    notes = tuple(f'Column "{shown(roles[role])}" writes whole numbers with .0, which is left out.' for role in pointed)
+    return dict(ids) | {role: ids[role].str.strip_suffix(".0") for role in pointed}, notes
 
 
 def typed_text(series: pl.Series) -> pl.Series:

@@ -57,7 +57,7 @@ class Vocabulary:
             self._ids = pl.Series("id", sorted(set(series.to_list())), dtype=series.dtype)
         else:
             refuse_without_threads()
-            self._ids = series.unique().sort().alias("id")
+            self._ids = (series if rises(series) else series.unique().sort()).alias("id")
         self._list = None
         self._hash = None
         self._is_integer = bool(self._ids.dtype == pl.Int64)
@@ -124,6 +124,8 @@ class Vocabulary:
         if len(wanted) <= (_FEW_NUMBERS if self.is_integer else _FEW_TEXTS):
             return np.array([self._position(value) for value in wanted], dtype=np.int32)
         refuse_without_threads()
+        if wanted.equals(self._ids):
+            return np.arange(len(self), dtype=np.int32)
         if self.is_integer:
             known, value = self._ids.to_numpy(), wanted.fill_null(0).to_numpy()
             if not len(known):
@@ -192,6 +194,8 @@ class Vocabulary:
             more = number
         elif len(self) and not self.is_integer and more.dtype == pl.Int64:
             more = more.cast(pl.String)
+        if more.equals(self._ids):
+            return self
         return Vocabulary(pl.concat([self._ids, more]) if len(self) else more)
 
     def __len__(self) -> int:
@@ -216,6 +220,11 @@ class Vocabulary:
     def __repr__(self) -> str:
         shown = ", ".join(_show(value) for value in self._ids.head(5).to_list())
         return f"Vocabulary({len(self)} ids: {shown}{', ...' if len(self) > 5 else ''})"
+
+
+def rises(ids: pl.Series) -> bool:
+    """Whether every id is above the one before, as those of a vocabulary are."""
+    return bool((ids.head(-1) < ids.tail(-1)).all())
 
 
 def _missing_message(ids: pl.Series, what: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -58,8 +58,8 @@ def may_follow(found: Groups, whose: dict[Any, str], since: Collection[Any], sma
     return all(counts[one.name] >= smallest for one in found.groups)
 
 
-def published(log: Log, criterion: int, smallest: int, names: Collection[str]) -> Groups | None:
-    """The newest publication, of the items of these names; None if there is none, or it is allowed no more."""
+def published(log: Log, criterion: int, smallest: int, names: Mapping[str, str]) -> Groups | None:
+    """The newest publication, of items by their names now, by keys; None if there is none, or it is allowed no more."""
     this = (groups.c.poll == log.poll) & (groups.c.criterion == criterion)
     with log.database.reading() as connection:
         content = connection.scalar(
@@ -70,10 +70,12 @@ def published(log: Log, criterion: int, smallest: int, names: Collection[str]) -
     found = Groups.from_dict(json.loads(content))
     if any(one.people < smallest for one in found.groups):
         return None
-    shown = tuple(
-        replace(one, opinions=tuple(each for each in one.opinions if each.item in names)) for one in found.groups
-    )
-    return replace(found, groups=shown, items=tuple(one for one in found.items if one.item in names))
+    shown = tuple(replace(one, opinions=tuple(_named(one.opinions, names))) for one in found.groups)
+    return replace(found, groups=shown, items=tuple(_named(found.items, names)))
+
+
+def _named(each: Iterable[Any], names: Mapping[str, str]) -> Iterator[Any]:
+    return (replace(one, item=names[str(one.item)]) for one in each if str(one.item) in names)
 
 
 def _last_told(connection: sa.Connection, poll: int, criterion: int) -> int:

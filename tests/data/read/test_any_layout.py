@@ -16,7 +16,7 @@ from predilect.data import Comparisons
 from predilect.errors import DataError
 from reading_score import frame_of
 
-A_FEW, MANY = 8, 180  # tables of each of the layouts: more than 200, and more than 5 000
+A_FEW, MANY = 4, 180  # tables of each of the layouts: more than 100, and more than 5 000
 # Layouts that a reader knows by their names and words; of the others it may always have to ask.
 KNOWN = (
     "winner_by_name", "side_words", "graded_words", "one_to_two", "flags_of_sides", "won_and_lost",

@@ -27,6 +27,14 @@ def test_rows_with_a_value_are_kept_and_the_others_counted(keep, said, left_out)
     assert found.intake.rows_read == 4
 
 
+def test_rows_of_other_criteria_are_counted():
+    found = Comparisons.from_frame(
+        {**VOTES, "criterion": ["taste", "look", "taste", "look"]}, reading={"criterion": "taste"}
+    )
+    assert tasks_of(found) == [(None, "x > y"), (None, "z > x")]
+    assert (found.intake.rows_read, found.intake.left_out) == (4, {"of another criterion": 2})
+
+
 @pytest.mark.parametrize(
     ("keep", "message"),
     [

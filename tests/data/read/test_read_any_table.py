@@ -8,6 +8,7 @@ import random
 
 import pandas as pd
 import polars as pl
+import pytest
 
 from predilect.data import Comparisons
 from predilect.data.read.names import (
@@ -40,10 +41,11 @@ ODD = [
 ]  # fmt: skip
 
 
-def test_tables_are_read_or_refused_in_words():
+@pytest.mark.parametrize("n_tables", [150, pytest.param(300, marks=pytest.mark.slow)])
+def test_tables_are_read_or_refused_in_words(n_tables):
     dice = random.Random(0)
     n_read, refused = 0, []
-    for _ in range(300):
+    for _ in range(n_tables):
         n_rows = dice.choice([1, 2, 4, 6])
         columns = {}
         for name in dice.sample(NAMES, dice.randint(2, 7)):

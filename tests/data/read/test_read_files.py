@@ -6,10 +6,12 @@ import json
 import re
 
 import openpyxl
+import polars as pl
 import pytest
 
 from answers import tasks_of
-from predilect.data import read, read_frame
+from predilect.data import Comparisons, read, read_frame
+from predilect.data.read.readers import open_table
 from predilect.errors import DataError
 
 HEADER = """\
@@ -140,3 +142,18 @@ def test_tasks_of_label_studio_are_a_row_an_annotation(tmp_path):
     found = read(write(tmp_path, "export.json", json.dumps(tasks)), reading={"drop": "unknown"})
     assert tasks_of(found) == [("9", "x > z"), ("ann@x", "x > y"), ("bob@x", "x > z")]
     assert (found.intake.rows_read, found.n_rows) == (4, 3)  # one annotation says nothing
+
+
+def test_long_texts_beside_votes_are_not_looked_at(tmp_path):
+    """A table whose columns of items are called so needs no others that may be the items: texts are read late."""
+    votes = {
+        "judge": list("aab"),
+        "model_a": list("xyz"),
+        "model_b": list("yzx"),
+        "winner": ["model_a", "tie", "model_b"],
+    }
+    texts = {name: ["so", "much", "text"] for name in ("prompt", "response_a", "response_b", "conversation_a")}
+    pl.DataFrame({**votes, **texts}).write_csv(tmp_path / "votes.csv")
+    table = open_table(tmp_path / "votes.csv")
+    assert Comparisons.read_with(table, {}).n_answers == 3
+    assert "_others" not in vars(table)

@@ -138,6 +138,19 @@ def test_constants_of_numbered_alternatives_are_asked_about_where_attributes_go_
     assert read(modes).intake.attributes == ("alternative", "cost")
 
 
+@pytest.mark.parametrize(("apart", "asked"), [(4.9, False), (5.1, True)])
+def test_attributes_go_by_the_number_if_they_differ_by_five_times_what_chance_would_have(apart, asked):
+    """F is 25 where the means are as far apart as five times their errors, of 60 alternatives each, two of three."""
+    noise = np.random.default_rng(2).normal(size=(60, 3))
+    noise = (noise - noise.mean(axis=0)) / np.sqrt(((noise - noise.mean(axis=0)) ** 2).sum() / 177.0)
+    cost = noise + apart * np.sqrt(2.0 / 60.0) * np.array([-1.0, 0.0, 1.0]) / np.sqrt(2.0)
+    shown = made(cost=lambda dice, alt: cost.ravel(), toll=lambda dice, alt: np.full(len(alt), 0.1))
+    if asked:
+        refused(shown, {}, 'reading={"constants": True}', 'reading={"constants": False}')
+    else:
+        assert read(shown).intake.attributes == ("cost",)
+
+
 def test_constants_of_named_alternatives_can_be_left_out():
     shop = {**TASKS, "alt": ["car", "bus", "train"] * 2, "price": [1, 2, 3, 4, 5, 9], "chosen": CHOSEN}
     assert read(shop).intake.attributes == ("alternative", "price")
@@ -216,6 +229,16 @@ def test_words_for_what_was_chosen(name):
     assert found.intake.tasks_read == {"choices of the best of 3": 2}
 
 
+def test_the_number_of_those_shown_is_told_from_the_least_to_the_most():
+    shown = {
+        "user": list("aaabb"),
+        "task": [1, 1, 1, 2, 2],
+        "item": ["x1", "y1", "z1", "x1", "y1"],
+        "chosen": [1, 0, 0, 0, 1],
+    }
+    assert read(shown).intake.tasks_read == {"choices of the best of 2 to 3": 2}
+
+
 def test_places_of_players_in_games():
     game = {"game": [1, 1, 1, 2, 2], "player": ["ann", "bob", "cyd", "bob", "ann"], "place": [1, 2, 3, 1, 2]}
     assert tasks_of(read(game)) == [(None, "ann > bob", "bob > cyd"), (None, "bob > ann")]
@@ -285,6 +308,11 @@ def test_votes_of_statements_up_and_down():
     refused(votes, {}, "a puts 1, 2 over 3", 'reading={"best": "high"}', 'reading={"best": "low"}')
     assert tasks_of(read(votes, reading={"best": "high"})) == [("a", "1 > 3", "2 > 3")]
     assert tasks_of(read(votes, reading={"best": "low"})) == [("a", "3 > 1", "3 > 2")]
+
+
+def test_a_place_may_be_left_out_after_equal_ones_in_any_task():
+    ranks = {"user": list("aaaabbbb"), "item": ["x1", "y1", "z1", "v1"] * 2, "rank": [1, 2, 2, 4, 4, 1, 2, 2]}
+    assert tasks_of(read(ranks))[1] == ("b", "v1 > x1", "y1 > v1", "y1 > z1", "z1 > x1")
 
 
 def test_ranks_the_other_way_round_and_in_words():

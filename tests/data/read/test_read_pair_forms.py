@@ -98,6 +98,16 @@ def test_items_that_two_columns_a_side_describe_are_profiles(names):
     assert len(found.items) == 6
 
 
+def test_an_item_that_meets_itself_once_of_many_rows_is_a_slip():
+    """Beside further columns of both, 5 % of the rows would be what two columns describe together."""
+    models = {"model_a": ["x", "y", "z", "x"] * 10, "model_b": ["y", "z", "x", "z"] * 10}
+    models |= {f"temp_{side}": [1, 2] * 20 for side in "ab"} | {"winner": list("abba") * 10}
+    assert len(Comparisons.from_frame(models).items) == 3
+    models["model_b"] = ["x", *models["model_b"][1:]]
+    with pytest.raises(DataError, match="an item is compared with itself in 1 row"):
+        Comparisons.from_frame(models)
+
+
 def test_teams_are_refused_in_plain_words():
     columns = {"p1": ["a", "b"], "p2": ["b", "c"], "p3": ["c", "d"], "p4": ["d", "a"], "winner": ["team1", "team2"]}
     with pytest.raises(DataError, match=r"names teams.*in columns team1 and team2, the members of each joined"):

@@ -394,3 +394,13 @@ def test_scores_do_not_tell_who_won_where_a_column_of_answers_has_words_that_not
     table = {"model_a": list("xyx"), "model_b": list("yzz"), "outcome": ["left", "dunno", "right"],
              "score_a": [1, 2, 3], "score_b": [3, 1, 2]}  # fmt: skip
     refused(table, {}, 'column "outcome" holds 1 value that is neither', '"dunno"')
+
+
+def test_an_answer_of_any_name_is_known_by_the_items_that_it_names():
+    """Any of three items would be one of its row with a chance of two thirds: in all of 18 rows, of one in 1 000."""
+    pairs = [("tea", "milk"), ("milk", "rum"), ("rum", "tea")] * 6
+    columns = {"model_a": [one for one, _ in pairs], "model_b": [other for _, other in pairs],
+               "blorp": [one[k % 2] for k, one in enumerate(pairs)]}  # fmt: skip
+    assert Comparisons.from_frame(columns).intake.columns["winner"] == "blorp"
+    with pytest.raises(DataError, match=r'nothing tells that it must be.*columns={"answer": "blorp"}'):
+        Comparisons.from_frame({name: values[:17] for name, values in columns.items()})

@@ -96,6 +96,9 @@ def test_a_matrix_of_numbers_is_asked_about():
     )  # fmt: skip
     named = {"reading": {"kind": "rating"}, "columns": {"alternatives": ["tea", "milk", "juice"]}}
     assert tasks_of(read(rated, **named))[0] == ("u", "juice > milk", "milk > tea")
+    # Without names of the rows as many numbers as columns may be counts of wins, and shares are none.
+    refused({"a": [0, 1, 2], "b": [1, 0, 1], "c": [1, 2, 0]}, {}, "a matrix in which the row won")
+    assert "matrix" not in refused({"a": [0, 0.5, 2], "b": [1, 0, 1], "c": [1, 2, 0]}, {})
     voted = {"user": ["u", "v"], "group": [0, 1], "tea": [1, -1], "milk": [-1, 1], "juice": [0, -1]}
     refused(voted, {}, 'the rating of each of "tea", "milk", "juice", low is good): reading={"best": "low"}')
 
@@ -195,14 +198,35 @@ def test_designs_and_answers_that_do_not_fit():
     )
     refused(ANSWERS, {}, "the design is empty", design={"QES": [], "ALT": []})
     refused(ANSWERS, {}, "no column that numbers its tasks", design={"ALT": [1, 2] * 2, "price": [1, 1, 2, 2]})
-    refused(
-        {**ANSWERS, "r1": [1, 1], "r2": [1, 1]}, {}, "q1 to q2; r1 to r2", 'columns={"answer": "q1"}', design=DESIGN
-    )
-    assert tasks_of(read({**ANSWERS, "r1": [1, 1], "r2": [1, 1]}, design=DESIGN, columns={"answer": "q1"})) == CHOICES
     # Answers alone, and a design alone.
     refused({"ID": [1, 1], "Task": [1, 2], "Response": [2, 1]}, {}, "a design, give it too", "design=")
     with pytest.raises(DataError):
         read(DESIGN)
+
+
+def test_columns_that_may_all_answer_a_design_are_asked_about():
+    more = {**ANSWERS, "r1": [1, 1], "r2": [1, 1]}
+    refused(
+        more, {}, 'Row 1: a chooses price=3, size=1 over price=2, size=5; None (answers in "q1 to q2"',
+        'columns={"answer": "q1"}', 'answers in "r1 to r2"', 'columns={"answer": "r1"}', design=DESIGN,
+    )  # fmt: skip
+    assert tasks_of(read(more, design=DESIGN, columns={"answer": "q1"})) == CHOICES
+    refused(more, {"r2": [1, 9]}, 'name no alternative of their task (first: "9")',
+            'Or say what the answers are: columns={"answer": "q1"}.', design=DESIGN)  # fmt: skip
+
+
+def test_answers_to_a_design_by_number_or_by_a_name_that_is_one_are_asked_about():
+    design = {"task": [1, 1, 1, 2, 2, 2], "alt": [1, 2, 3] * 2, "item": [3, 1, 2, 2, 3, 1]}
+    same = read({"user": ["a"], "q1": [1], "q2": [3]}, design=design)
+    assert tasks_of(same) == [("a", "1 > 2", "1 > 3"), ("a", "3 > 1", "3 > 2")]
+    answers = {"user": ["a"], "q1": [1], "q2": [2]}
+    refused(
+        answers, {}, 'Row 1: a chooses 1 over 3, 2 (answers in "q1 to q2" by "item"): columns={"alternatives": "item"}',
+        'Row 1: a chooses 3 over 1, 2 (answers in "q1 to q2" by "alt"): columns={"alternatives": "alt"}', design=design,
+    )  # fmt: skip
+    for name, expected in (("item", ["1 > 2", "1 > 3", "2 > 1", "2 > 3"]), ("alt", ["3 > 1", "3 > 2"] * 2)):
+        found = read(answers, design=design, columns={"alternatives": name})
+        assert [one for task in tasks_of(found) for one in task[1:]] == expected
 
 
 SETS = {"Q": [1, 2, 3], "V1": ["tea", "tea", "milk"], "V2": ["milk", "juice", "juice"], "V3": ["cola", "milk", "cola"]}

@@ -87,6 +87,9 @@ def test_constants_of_numbered_alternatives_are_asked_about_where_attributes_go_
     choice = dice.integers(1, 4, 40)
     refused(modes, {"choice": choice}, 'reading={"constants": True}', 'reading={"constants": False}')  # fmt: skip
     assert read(modes, {"choice": choice}, reading={"constants": True}).intake.attributes == ("alternative", "time")
+    # What is the same everywhere tells nothing, whatever is lost where it is summed up.
+    same = {**{f"time_{alt}": dice.normal(size=40) for alt in (1, 2, 3)}, **{f"fee_{alt}": [0.1] * 40 for alt in "123"}}
+    assert read(same, {"choice": choice}).intake.attributes == ("fee", "time")
     only = {**{f"cost_{alt}": dice.normal(size=40) for alt in (1, 2, 3)}, "wait_1": dice.normal(size=40),
             "wait_2": dice.normal(size=40)}  # fmt: skip
     refused(only, {"choice": choice}, 'reading={"constants": True}', 'columns={"profile": ["wait", "cost"]}')

@@ -116,3 +116,10 @@ def test_columns_that_are_said_twice_are_added_once():
     for said in (["alternatives=tea", "alternatives=milk,juice"], ["alternatives=tea", "alternatives=tea,milk,juice"]):
         assert from_command([*said, "who=who"], ["kind=rating"]) == whole
     assert from_command(["alternatives=tea", "alternatives=tea"], []) == {"alternatives": "tea"}
+    with pytest.raises(DataError, match=r'one of "tea,,milk" is empty'):
+        from_command(["alternatives=tea,,milk"], [])
+
+
+def test_a_frame_has_no_sheet():
+    with pytest.raises(DataError, match='"table" is no key of reading'):
+        Comparisons.from_frame(VOTES, reading={"table": "x"})

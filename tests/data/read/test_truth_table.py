@@ -491,6 +491,97 @@ FILES = {
         "user,left,right,winner\nu,tea,milk,tea\nv,milk,rum,milk\nu,tea,rum,tea",
         "u: tea > milk\nv: milk > rum\nu: tea > rum",
     ),
+    # --- what stands beside something else -------------------------------------------------------------------------
+    "a ballot with one name": Case("voter,ballot\na,x > y\nb,y > z\nc,z", "a: x > y\nb: y > z"),
+    "lists in a column of any name": Case(
+        'user,said\na,"[""x"",""y"",""z""]"\nb,"[""y"",""x"",""z""]"', "a: x > y > z\nb: y > x > z",
+    ),
+    "neither of the two": Case(
+        "user,task,item,chosen\na,1,x,1\na,1,y,0\na,1,neither,0\nb,2,x,0\nb,2,y,0\nb,2,neither,1",
+        "a: x > None = y\nb: None > x = y",
+    ),
+    "answers about one criterion": Case(
+        "criterion,left,right,winner\ntaste,x,y,x\ntaste,y,z,y\ntaste,z,x,z", "x > y\ny > z\nz > x"
+    ),
+    "three prices beside two columns of names": Case(
+        """
+        kelm,vorn,price_1,price_2,price_3,choice
+        tea,milk,1,2,3,1
+        milk,rum,2,3,1,2
+        rum,tea,3,4,2,3
+        tea,milk,4,1,2,1
+        """,
+        """
+        price=1 > price=2 = price=3
+        price=3 > price=1 = price=2
+        price=2 > price=3 = price=4
+        price=4 > price=1 = price=2
+        """,
+        attributes=("price",),
+    ),
+    "days beside two columns of names": Case(
+        """
+        start_day,end_day,kelm,vorn,winner
+        mon,tue,tea,milk,tea
+        tue,mon,milk,rum,milk
+        mon,tue,rum,tea,rum
+        tue,mon,milk,tea,milk
+        """,
+        "tea > milk\nmilk > rum\nrum > tea\nmilk > tea", asks=('"left": "kelm", "right": "vorn"',),
+        then=(Then(columns={"left": "kelm", "right": "vorn"}),), never=("_day",),
+    ),
+    "numbers of places, and fewer in one task": Case(
+        """
+        user,task,alt,price,chosen
+        a,1,1,3,0
+        a,1,2,2,1
+        a,1,3,4,0
+        b,1,1,2,1
+        b,1,2,5,0
+        """,
+        "a: price=2 > price=3 = price=4\nb: price=2 > price=5", attributes=("price",),
+    ),
+    "ratings of two days": Case(
+        """
+        user,item,rating,day
+        a,x,1,1
+        a,y,2,1
+        a,x,3,2
+        a,y,1,2
+        b,x,2,1
+        b,y,1,1
+        b,x,1,2
+        b,y,3,2
+        """,
+        asks=('"task": "day"',),
+        then=(Then("a: y > x\na: x > y\nb: x > y\nb: y > x", columns={"task": "day"}),),
+    ),
+    "columns of items, each row all places": Case(
+        "person,tea,milk,juice\na,1,2,3\nb,3,1,2\nc,2,3,1", asks=('"kind": "rank", "best": "low"',),
+        then=(Then("a: tea > milk > juice\nb: milk > juice > tea\nc: juice > tea > milk",
+                   columns={"alternatives": ["tea", "milk", "juice"]}, reading={"kind": "rank", "best": "low"}),),
+    ),
+    "items and the names of two of them under any name": Case(
+        """
+        user,task,wozzle,blorp
+        a,1,tea,tea
+        a,1,milk,tea
+        a,1,rum,tea
+        b,2,tea,milk
+        b,2,milk,milk
+        b,2,rum,milk
+        c,3,tea,tea
+        c,3,milk,tea
+        c,3,rum,tea
+        """,
+        "a: tea > milk = rum\nb: milk > rum = tea\nc: tea > milk = rum", asks=('"answer": "blorp"',),
+        then=(Then(columns={"answer": "blorp"}),),
+    ),
+    "both items in a column of any name": Case(
+        "duo,winner\ntea vs milk,tea\nmilk vs rum,milk\nrum vs tea,rum\ntea vs rum,tea",
+        "tea > milk\nmilk > rum\nrum > tea\ntea > rum", asks=('"left": "duo", "right": "duo"',),
+        then=(Then(columns={"left": "duo", "right": "duo"}),),
+    ),
 }  # fmt: skip
 
 

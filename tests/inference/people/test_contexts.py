@@ -10,10 +10,11 @@ from scipy.stats import norm, t
 
 from predilect import GPPL, Comparisons, Population
 from predilect.errors import DataError
-from predilect.inference.people.contexts import with_contexts
+from predilect.inference.people.contexts import share_between_contexts, with_contexts
 
 FIXED = {
     "strength": 60.0, "variance": 0.36, "consensus_variance": 4.0, "calibration": None, "consistency": 0.0,
+    "clickers": 0.0,
 }  # fmt: skip
 
 
@@ -112,6 +113,50 @@ def test_boards_know_contexts_and_say_so(settings, tmp_path):
     assert again.describe() == model.describe()
     assert again.utilities()["sd"].to_list() == pytest.approx(model.utilities()["sd"].to_list())
     assert model.comparisons_.n_answers == len(frame["user"]) + 1
+
+
+def shown(user, prompt, **more):
+    n = len(user)
+    frame = {"user": user, "left": [0] * n, "right": [1, 2] * (n // 2), "winner": [0] * n, "prompt": prompt} | more
+    return read(frame)
+
+
+def test_the_share_of_contexts_in_the_noise_is_that_of_two_answers_of_one_person_apart():
+    nested = shown([0] * 4 + [1] * 4, ["a"] * 4 + ["b"] * 4)
+    assert share_between_contexts(nested) == 0.0
+    assert share_between_contexts(shown([0, 0, 1, 1], ["a", "b", "b", "c"])) == 1.0
+    # 2 of 6 pairs of the first person are alike, all of the second; four and two answers
+    assert share_between_contexts(shown([0] * 4 + [1] * 2, ["a", "a", "b", "b", "c", "c"])) == pytest.approx(4 / 9)
+    assert share_between_contexts(shown([0, 1], ["a", "b"])) == 0.0  # nobody gave two
+    counted = shown([0, 0], ["a", "b"])
+    assert share_between_contexts(replace(counted, weight=np.array([2.0, 2.0]))) == pytest.approx(2 / 3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_of_person", [1, 2, 4])
+def test_scores_are_in_the_unit_that_contexts_leave(n_of_person):
+    """Nested in people, between, and crossed: the factor by which scores are below utilities within a context."""
+    ratios = []
+    for seed in range(6):
+        rng = np.random.default_rng([seed, n_of_person])
+        utility, f = 1.5 * rng.normal(size=6), rng.normal(size=(20, 6))
+        user = np.repeat(np.arange(100), 16)
+        own = np.array([rng.choice(20, n_of_person, replace=False) for _ in range(100)])
+        context = own[user, rng.integers(n_of_person, size=len(user))]
+        left = rng.integers(6, size=len(user))
+        right = (left + rng.integers(1, 6, size=len(user))) % 6
+        true = utility + f.mean(axis=0)
+        z = (utility + f[context])[np.arange(len(user))]
+        won = z[np.arange(len(user)), left] - z[np.arange(len(user)), right] + rng.normal(size=len(user)) > 0.0
+        columns = {"user": user, "left": left, "right": right, "winner": np.where(won, left, right), "prompt": context}
+        model = Population(n_jobs=1, clickers=0.0).fit(read({name: x.tolist() for name, x in columns.items()}))
+        share = model.report_["between_contexts"]
+        assert any(f"holds {100 * share:.0f} % of how far contexts differ" in line for line in model.describe())
+        mean = model.utility_distribution()[0]
+        true = true[list(model.items_.ids)]
+        mean, true = mean - mean.mean(), (true - true.mean()) / np.sqrt(1.0 + 2.0 * share)
+        ratios.append(float(mean @ true / (true @ true)))
+    assert np.mean(ratios) == pytest.approx(1.0, abs=0.12)
 
 
 def test_other_models_say_that_they_take_no_contexts():

@@ -12,10 +12,14 @@ from scipy.special import ndtr
 
 from predilect.inference.gaussian.design import Sites
 from predilect.inference.likelihoods.probit import with_random_clicks
+from predilect.inference.likelihoods.special import Z_95
 from predilect.inference.people.engaged import (
-    PRIOR_OF_RATE,
+    chances_of_clicking,
     consistency_of_others,
+    evidences,
+    intervals_of_consistency,
     log_chances_of_clicks,
+    log_evidence_beside,
     rate_of_clickers,
     shares_of_answers,
     unit_of_noise,
@@ -120,11 +124,52 @@ def test_a_pair_has_the_shares_of_the_crowd(crowd):
     assert found[user] == pytest.approx(crowd.weight[rows] @ np.log(each), rel=EXACT)
 
 
-def test_the_rate_is_the_mode_of_its_posterior():
-    engaged = np.array([0.9, 0.2, 1.0, 0.7])
-    p = np.linspace(0.001, 0.999, 9999)
-    expected = ((1.0 - engaged).sum()) * np.log(p) + (engaged.sum() + PRIOR_OF_RATE) * np.log1p(-p)
-    assert rate_of_clickers(engaged) == pytest.approx(p[expected.argmax()], abs=1e-4)
+def test_the_rate_is_the_mean_of_its_posterior():
+    rng = np.random.default_rng(3)
+    of_model, of_clicks = rng.normal(-9.0, 2.0, 12), rng.normal(-10.0, 1.0, 12)
+    p = (np.arange(20_000) + 0.5)[:, None] / 20_000
+    density = 2.0 * (1.0 - p[:, 0]) * np.prod(1.0 - p + p * np.exp(of_clicks - of_model), axis=1)
+    gain, mean = rate_of_clickers(of_model, of_clicks)
+    assert gain == pytest.approx(math.log(density.mean()), abs=1e-6)
+    assert mean == pytest.approx(density @ p[:, 0] / density.sum(), abs=1e-6)
+
+
+def test_nine_clickers_of_thirty_are_not_drawn_to_none():
+    told = np.repeat([-8.0, 8.0], [9, 21])
+    assert rate_of_clickers(told, np.zeros(30))[1] == pytest.approx(10.0 / 33.0, abs=0.01)
+
+
+def test_the_evidence_of_a_person_is_that_of_a_consensus_learned_from_the_others(crowd):
+    """Against the mean of exact evidences over draws of that consensus."""
+    law, C, w = plain_law(N_ITEMS), 0.04 * np.eye(N_ITEMS), 0.7
+    people = replace(crowd, clicks=np.zeros(0), engaged=np.full(crowd.n_users, w))
+    found, sites = rest(people, law)
+    result, rng = log_evidence_beside(people, sites, law, C, 0.0, 1.0), np.random.default_rng(0)
+    for user in (1, 2, 3, 7):
+        items, x, Q = people.sums(user, sites, law)
+        g, H = np.zeros(N_ITEMS), np.zeros((N_ITEMS, N_ITEMS))
+        g[items], H[np.ix_(items, items)] = x, Q
+        without = np.linalg.inv(np.linalg.inv(C) - w * H)
+        steps = rng.multivariate_normal(-w * without @ g, without, 400)
+        each = [rest(people, replace(law, mean=law.mean + step))[0].evidences[user] for step in steps]
+        ratio = np.exp(np.array(each) - found.evidences[user])
+        assert result[user] == pytest.approx(math.log(ratio.mean()), abs=4.0 * ratio.std() / 20.0 / ratio.mean() + 0.02)
+    assert result[6] == 0.0  # who has no answers
+
+
+def test_an_unusual_consistency_speaks_for_a_clicker(crowd):
+    law, C = plain_law(N_ITEMS), np.zeros((N_ITEMS, N_ITEMS))
+    _, sites = rest(crowd, law)
+    usual = np.full(crowd.n_users, 0.5)
+    people = replace(crowd, engaged=usual, consistency=usual + 0.5, consistency_sd=usual)
+    away = replace(people, consistency=np.exp(-2.0 * usual))
+    found = [chances_of_clicking(one, sites, law, C, 0.5, 1.0) for one in (people, away)]
+    np.testing.assert_allclose(found[0], 0.5, atol=EXACT)  # what is known of it is its law
+    answered = np.diff(crowd.answer_ptr) > 0
+    odds = found[1][answered] / (1.0 - found[1][answered])
+    np.testing.assert_allclose(odds, math.exp(0.5 * 2.0**2), rtol=CONVERGED)
+    of_model, of_clicks = evidences(people, sites, law, C, 0.5, DELTA)
+    assert len(of_model) == len(of_clicks) == answered.sum()
 
 
 def test_a_person_who_may_click_has_the_moments_of_the_mixture(crowd):
@@ -160,6 +205,27 @@ def test_the_median_of_a_law_is_found_from_shrunken_modes():
     people = replace(people, consistency=np.exp(mode), consistency_sd=own)
     assert math.log(unit_of_noise(*consistency_of_others(people, spread))) == pytest.approx(location, abs=0.03)
     assert unit_of_noise(*consistency_of_others(people, 0.0)) == 1.0
+
+
+@pytest.mark.parametrize("true", [0.25, 0.8])
+def test_intervals_of_consistency_hold_at_whatever_spread_the_modes_were_found(true):
+    rng, n = np.random.default_rng(2), 2000
+    people = laid_out(differing("care", 0, n, [1] * n, SPREAD))
+    theta, sd = true * rng.standard_normal(n), rng.uniform(0.2, 0.5, n)
+    seen = theta + sd * rng.standard_normal(n)
+    held = []
+    for spread in (0.25, 0.5):
+        mode, own = seen * spread**2 / (spread**2 + sd**2), (sd**-2 + spread**-2) ** -0.5
+        found = replace(people, consistency=np.exp(mode) / 1.3, consistency_sd=own)
+        for unsure in (True, False):
+            lower, upper = intervals_of_consistency(found, spread, 1.3, unsure=unsure)
+            assert (lower <= found.consistency).all()
+            assert (found.consistency <= upper).all()
+            if unsure:
+                held.append(((1.3 * lower <= np.exp(theta)) & (np.exp(theta) <= 1.3 * upper)).mean())
+            else:
+                np.testing.assert_allclose(np.log(upper / lower), 2.0 * Z_95 * own, rtol=CONVERGED)
+    np.testing.assert_allclose(held, 0.95, atol=0.02)
 
 
 def test_a_covariance_is_as_wide_as_both():

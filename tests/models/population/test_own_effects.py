@@ -128,6 +128,7 @@ def test_an_update_moves_the_effects_of_a_person_alone(differing):
     assert own[99] < again.covariates()["effect"][0]
 
 
+@pytest.mark.slow
 def test_a_compressed_model_has_the_crowds_effects_and_how_people_differ(differing):
     model, _, _, _ = differing
     small = model.compress(keep=12)

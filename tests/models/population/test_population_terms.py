@@ -41,7 +41,7 @@ def choices(n_people=80, n_tasks=12, seed=0):
 ANSWERS = choices()
 
 
-@pytest.fixture(scope="module", params=["attributes", "items"])
+@pytest.fixture(scope="module", params=["attributes", pytest.param("items", marks=pytest.mark.slow)])
 def model(request):
     weight = {"attributes": 1.0, "items": "auto"}[request.param]
     return Population(attributes=TERMS, basis=request.param, feature_weight=weight, consistency=0.0, clickers=0.0).fit(

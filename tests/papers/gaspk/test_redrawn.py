@@ -41,6 +41,7 @@ def evaluations(model, t, n):
     return np.array([mean for mean, _ in found])
 
 
+@pytest.mark.slow
 def test_where_people_are_alike_draws_have_the_covariance_of_the_posterior(alike):
     t = alike.trade_offs_.from_units(TRADE_OFFS)
     mean, covariance = alike.evaluation_distribution(TRADE_OFFS)
@@ -52,6 +53,7 @@ def test_where_people_are_alike_draws_have_the_covariance_of_the_posterior(alike
     assert np.abs(found - expected).max() < 0.2
 
 
+@pytest.mark.slow
 def test_far_from_all_answers_draws_are_those_of_the_prior(alike):
     t = 50.0 * alike.trade_offs_.from_units({"price": [5.0], "comfort": [1.0]})
     draws = evaluations(alike, t, 400)

@@ -168,11 +168,13 @@ def labels_of(choices: Choices, features: ItemFeatures | None, space: FeatureSpa
 
 
 def _refuse_unknown(answers: Comparisons, choices: Choices, space: FeatureSpace) -> None:
-    asked = np.unique(choices.item)
-    lost = answers.items.labels(asked[~space.known[asked]])
+    asked = np.zeros(len(space.known), dtype=bool)
+    asked[choices.item] = True
+    lost = np.flatnonzero(asked & ~space.known)
     if len(lost):
+        first = answers.items.labels(lost[:1])[0]
         raise DataError(
-            f"{len(lost)} items were chosen from and are not in the table of attributes (first: {lost[0]!r}): the "
+            f"{len(lost)} items were chosen from and are not in the table of attributes (first: {first!r}): the "
             "mixed logit knows items by their attributes alone. Give a row for each"
         )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import polars as pl
@@ -85,9 +85,15 @@ def pair_roles(
                 f'column "{shown(name)}" cannot be both {role} and {twin}; the columns are {listed(names)}. '
                 f"Name another with {option(twin, 'NAME')}."
             )
-        if [*names].count(name) > 1:
-            raise DataError(f'there are {[*names].count(name)} columns called "{shown(name)}"; rename all but one.')
+    refuse_doubled(roles.values(), names)
     return roles
+
+
+def refuse_doubled(used: Iterable[str], names: Sequence[str]) -> None:
+    """DataError if there are several columns of one of the names in use."""
+    for name in used:
+        if list(names).count(name) > 1:
+            raise DataError(f'there are several columns called "{shown(name)}"; rename all but one.')
 
 
 def pair_columns(frame: Any) -> tuple[dict[str, str], dict[str, pl.Series]]:

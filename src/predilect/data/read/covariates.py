@@ -12,7 +12,7 @@ from predilect._base.text import by_option, did_you_mean, shown
 from predilect._base.types import IntArray
 from predilect.data.canonical import ALONE, Codes
 from predilect.data.intake import BASELINE, FIRST, LAST, MOSTLY, NEARLY_ALL, SORTED, TAKEN_APART, counted
-from predilect.data.read.columns import listed, refuse_index
+from predilect.data.read.columns import listed, refuse_doubled, refuse_index
 from predilect.data.read.names import won_and_lost_families
 from predilect.data.read.options import option
 from predilect.data.read.profiles import numbers_of
@@ -62,9 +62,7 @@ def covariate_columns(
             raise DataError(
                 f'the covariate "{shown(name)}" can be read from {told}. Rename, or leave out, all but one of these.'
             )
-        doubled = next((column for column in there[0] if list(names).count(column) > 1), None)
-        if doubled is not None:
-            raise DataError(f'there are several columns called "{shown(doubled)}"; rename all but one.')
+        refuse_doubled(there[0], names)
         found[name] = there[0]
     return found
 

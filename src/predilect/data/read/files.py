@@ -61,13 +61,8 @@ def read_delimited(
             warnings.warn(told, DataWarning, stacklevel=7)  # of whoever called a reader
         names, separator = _header(data, source, separator)
     _refuse_title_line(data, names, source, separator)
-    doubled = {name for name, count in Counter(names).items() if count > 1}
     try:
-        keep = list(dict.fromkeys(names if wanted is None else wanted(names)))
-        if any(name in doubled for name in keep):
-            raise DataError(
-                f"{source} has several columns called {', '.join(sorted(doubled))}; rename all but one of each."
-            )
+        keep = wanted_of(names, wanted, source)
     except DataError:
         refuse_data_as_header(names, _first_rows(data, separator, len(names)), source)
         raise
@@ -87,9 +82,19 @@ def read_delimited(
     return names, _without_blank(frame.select(keep), fields[1:] == 0, source)
 
 
+def wanted_of(names: Sequence[str], wanted: Callable[[list[str]], list[str]] | None, source: object) -> list[str]:
+    """Columns that are wanted, each once, all for None; DataError if there are several of the name of one."""
+    keep = list(dict.fromkeys(names if wanted is None else wanted(list(names))))
+    times = Counter(names)
+    if any(times[name] > 1 for name in keep):
+        doubled = ", ".join(sorted(shown(name) for name, n in times.items() if n > 1))
+        raise DataError(f"{source} has several columns called {doubled}; rename all but one of each.")
+    return keep
+
+
 def _header(data: bytes, source: str, separator: str | None) -> tuple[list[str], str]:
     if separator is None:
-        first = data[: data.find(b"\n") + 1 or None].decode()
+        first = data.partition(b"\n")[0].decode()
         separator = max(",;\t|", key="".join(first.split('"')[::2]).count)
     # A quoted header name may hold a line end, so the csv module and not a split finds its end.
     try:

@@ -524,7 +524,7 @@ def _votes(raw: Columns, said: ReadOptions) -> Iterator[Reading]:
         if down and user and one_each
         else []
     )
-    ways += [(down, OPEN), *((one, OPEN) for one in of_one_word if not down), (tuple(rest), OPEN - 1 - (not one_each))]
+    ways += [(down, OPEN), *((one, OPEN) for one in of_one_word if not down), (tuple(rest), OPEN)]
     seen = set()
     for some, sure in ways:
         if len(some) > 2 and some not in seen:
@@ -609,7 +609,8 @@ def _read_items(raw: Columns, found: Listed, sets: Sets) -> None:
     order = found.kind == "order"
     said, offered = _answered(raw, found)
     if order and len(found.answer) > 1:
-        said = said.with_columns(level=pl.col("level") + (pl.col("level") == len(found.answer) - 1) * int(found.last))
+        if found.last:
+            said = said.with_columns(level=pl.col("level") + (pl.col("level") == len(found.answer) - 1) * 2 * _REST)
         filled = np.stack([clean_ids(raw[name], name).is_not_null().to_numpy() for name in found.answer])
         gap: BoolArray = np.logical_or.reduce(filled[1:] & ~np.logical_and.accumulate(filled)[:-1])
         message = (
@@ -637,8 +638,7 @@ def _read_items(raw: Columns, found: Listed, sets: Sets) -> None:
     if order:
         again = said.filter(said.select("task", "item").is_duplicated())
         sets.unusable.append((TWICE, sets.tasks_of(again["task"]), "an order names the same item twice in {where}."))
-    rest = len(found.answer) - 1 if found.last else int(said["level"].to_numpy().max(initial=-1)) + 1
-    sets.take(offered, _levels(found.kind, offered, said, rest))
+    sets.take(offered, _levels(found.kind, offered, said))
 
 
 def _matched(rows: pl.DataFrame, known: pl.DataFrame, on: list[str]) -> pl.DataFrame:
@@ -647,8 +647,11 @@ def _matched(rows: pl.DataFrame, known: pl.DataFrame, on: list[str]) -> pl.DataF
     return rows.select(on).join(known, on=on, how="left", maintain_order="left")
 
 
-def _levels(kind: str, offered: pl.DataFrame, said: pl.DataFrame, rest: int) -> IntArray:
-    """Level of each alternative that was shown, by those that the answer names; ``rest`` of the others."""
+_REST = 1 << 40  # level of what an order does not name: below all that it names, but for the worst
+
+
+def _levels(kind: str, offered: pl.DataFrame, said: pl.DataFrame) -> IntArray:
+    """Level of each alternative that was shown, by those that the answer names."""
 
     def named(some: pl.DataFrame) -> pl.Series:
         return _matched(offered, some, ["task", "item"])["level"]
@@ -657,7 +660,7 @@ def _levels(kind: str, offered: pl.DataFrame, said: pl.DataFrame, rest: int) -> 
         best, worst = (named(said.filter(pl.col("level") == end)).is_not_null().to_numpy() for end in (0, 1))
         return best_worst_levels(best, worst)
     level = named(said)
-    return chosen_levels(level.is_not_null().to_numpy()) if kind != "order" else level.fill_null(rest).to_numpy()
+    return chosen_levels(level.is_not_null().to_numpy()) if kind != "order" else level.fill_null(_REST).to_numpy()
 
 
 def _with_ids(rows: pl.DataFrame, column: str) -> pl.DataFrame:

@@ -135,11 +135,18 @@ class _Rows:
         """A column in the rows that were shown."""
         return self.raw[name] if self.available is None else self.raw[name].filter(pl.Series(self.there))
 
+    @cached_property
+    def _chosen(self) -> dict[tuple[str, str | None, bool], BoolArray | None]:
+        return {}
+
     def chosen(self, name: str, own: str | None, *, whole: bool = False) -> BoolArray | None:
         """Which rows a column says were chosen, of those shown or of the ``whole`` table."""
-        series, of = (self.raw[name], self.raw.get(own or "")) if whole else (
-            self.column(name), None if own is None else self.column(own))  # fmt: skip
-        return chosen_of(series, of, self.parts[1] if whole else self.group, self.said.get("none"))
+        if (key := (name, own, whole)) not in self._chosen:
+            series, of = (self.raw[name], self.raw.get(own or "")) if whole else (
+                self.column(name), None if own is None else self.column(own))  # fmt: skip
+            task = self.parts[1] if whole else self.group
+            self._chosen[key] = chosen_of(series, of, task, self.said.get("none"))
+        return self._chosen[key]
 
 
 @dataclass(frozen=True)
@@ -169,16 +176,15 @@ def long_readings(raw: Columns, said: ReadOptions) -> Iterator[Reading]:
     guessed = [*_by_values(raw, said, rows)]
     yield from guessed
     # Where another column parts the rows as the answers need it, what the names tell is only possible.
-    yield from (replace(way, sure=OPEN - 2) if guessed else way for way, _ in ways)
+    yield from (replace(way, sure=OPEN) if guessed else way for way, _ in ways)
     if rows is None and not guessed and None not in _own_and_value(_Rows(raw, said, None, None)):
         yield refused(_without_tasks(raw), OPEN)
 
 
-def rows_are_alternatives(raw: Columns, said: ReadOptions, *, by_answer: bool = False) -> bool:
+def rows_are_alternatives(raw: Columns, said: ReadOptions) -> bool:
     """Whether the values tell, whatever the names, that each row is an alternative of a task.
 
-    Tasks have several rows, each about another alternative, and the answer is one of them, or, unless ``by_answer``,
-    alternatives are counted.
+    Tasks have several rows, each about another alternative, and the answer is one of them, or alternatives are counted.
     """
     rows = _by_names(raw, said) if raw.n_rows > 1 and said.get("kind") != "pairs" else None
     if rows is None or rows.task is None or not all(is_plain(raw[name]) for name in (rows.user, rows.task) if name):
@@ -188,7 +194,7 @@ def rows_are_alternatives(raw: Columns, said: ReadOptions, *, by_answer: bool = 
         return False
     if own is not None and not (is_plain(raw[own]) and once_in(rows.column(own), rows.group)):
         return False
-    if own is not None and not by_answer and (value is None or counts_within(rows.column(own), rows.group)):
+    if own is not None and (value is None or counts_within(rows.column(own), rows.group)):
         return True
     plain_value = value is not None and not raw[value].dtype.is_nested()
     return plain_value and once_in_each(rows.chosen(str(value), own), rows.group)
@@ -439,10 +445,15 @@ def _of_column(rows: _Rows, own: str | None, name: str, sure: int) -> Iterator[_
         kinds = _kinds_by_values(rows, own, name, known is not None)
     for kind in kinds:
         say: ReadOptions = {"winner": name, "kind": said or kind}
-        less = sure - (sure == OPEN and known is None and kind not in CHOICES)
-        less = min(less, OPEN) if said is None and known is None and kind not in CHOICES else less
-        if said is None and known == "best" and "best" not in kinds and not words <= {"-1", "0", "1"}:
-            less = min(less, OPEN)  # points, or numbers of alternatives
+        chosen = rows.chosen(name, own) if kind == "best" else None
+        size = np.zeros(0) if chosen is None else np.bincount(rows.group[chosen], minlength=len(rows.parts[0]))
+        unsure = said is None and (
+            (known is None and kind not in CHOICES)
+            or (known == "best" and "best" not in kinds and not words <= {"-1", "0", "1"})  # points, numbers
+            or (kind == "best" and chosen is None)  # it says nothing of alternatives
+            or (own is None and chosen is not None and np.mean(size == 1) <= _MOST)
+        )
+        less = OPEN if unsure else sure
         if kind in ("rank", "rating"):
             numbers = holds_numbers(column)
             values: FloatArray = numbers_of(column, name, kind) if numbers else np.zeros(0)
@@ -450,12 +461,6 @@ def _of_column(rows: _Rows, own: str | None, name: str, sure: int) -> Iterator[_
             for one in good_ends(name, values, end, known is not None) if kind == "rating" else (end or "low",):
                 yield _Answer(kind, (name,), less, {**say, "best": one})
             continue
-        chosen = rows.chosen(name, own) if kind == "best" else None
-        if said is None and kind == "best" and chosen is None:
-            less = min(less, OPEN)  # it says nothing of alternatives
-        if said is None and own is None and chosen is not None:
-            size = np.bincount(rows.group[chosen], minlength=len(rows.parts[0]))
-            less = less if np.mean(size == 1) > _MOST else min(less, OPEN)
         fits = kind != "best" or once_in_each(chosen, rows.group) or rows.said.get("none") is not None
         yield _Answer(kind, (name,), less, say, fits)
 
@@ -498,7 +503,7 @@ def chosen_of(series: pl.Series, own: pl.Series | None, task: IntArray, none: st
     return _of_two_words(series, task) if chosen is None else chosen
 
 
-def _said_itself(series: pl.Series, own: pl.Series | None, task: IntArray, none: str | None = None) -> BoolArray | None:
+def _said_itself(series: pl.Series, own: pl.Series | None, task: IntArray, none: str | None) -> BoolArray | None:
     """As ``chosen_of``, but by two words of any meaning."""
     marked = flags(series)
     if own is None:
@@ -578,16 +583,13 @@ def _shown(rows: _Rows, own: str | None, answer: _Answer) -> Iterator[tuple[Read
     used.add(rows.said.get("context"))
     fits, sure = answer.fits, answer.sure
     if rows.say:  # the names of columns do not tell which rows are one task
-        by_name = own is not None and is_called(own, IDENTIFIED, PLACED)
-        guessed = min(sure, OPEN) - (sure <= OPEN) - (not by_name)
-        sure = LIKELY if own and answer.kind in CHOICES and sure == SURE else guessed
+        sure = LIKELY if own and answer.kind in CHOICES and sure == SURE else OPEN
     if own is not None:
         if rows.said.get("alternatives") is None and not is_called(own, IDENTIFIED, PLACED):
             sure = min(sure, LIKELY)
         fits = fits and once_in(rows.column(own), rows.group)
     elif answer.kind not in CHOICES:
         fits = fits and any(_names_items(rows.column(name), rows.group) for name in rows.varying)
-        sure -= sure == OPEN and is_called(answer.columns[0], CHOSEN)
     ways: list[tuple[_Shown, ReadOptions]] = []
     if given:
         ways = [(_Shown(own, tuple(name for name in given if name != own), by_profile=True), {})]
@@ -791,7 +793,7 @@ def _name_items(rows: _Rows, alternatives: _Shown, sets: Sets, rated: BoolArray)
             del attributes[marker]
     if sets.kind == "best" and not none.any():
         if "none" in sets.options:
-            own, attributes, none, rated = _with_none(sets, own, attributes, none_id)
+            own, attributes, none = _with_none(sets, own, attributes, none_id)
         else:
             sets.none_is_open = True
     if not alternatives.by_profile:
@@ -832,17 +834,17 @@ def _described(rows: _Rows, name: str) -> pl.Series:
 
 def _with_none(
     sets: Sets, own: pl.Series | None, attributes: dict[str, pl.Series], none_id: str
-) -> tuple[pl.Series | None, dict[str, pl.Series], BoolArray, BoolArray]:
+) -> tuple[pl.Series | None, dict[str, pl.Series], BoolArray]:
     """One more alternative of every task, none of these, which is chosen where no other one is."""
     n, old = sets.n_tasks, len(sets.task)
     level = np.where(sets.any_of(sets.level == 0), 1, 0)
     sets.task, sets.level = np.append(sets.task, np.arange(n)), np.append(sets.level, level)
     sets.notes.append(f"{shown(none_id)} was one more alternative of each task, chosen where no other one was.")
     if own is not None:
-        own = as_text(own).append(pl.Series([none_id] * n))
+        own = pl.concat([as_text(own), pl.Series([none_id] * n)])
     longer = {name: column.extend_constant(None, n) for name, column in attributes.items()}
     none = np.append(np.zeros(old, dtype=bool), np.ones(n, dtype=bool))
-    return own, longer, none, np.ones(old + n, dtype=bool)
+    return own, longer, none
 
 
 def _levels_of(rows: _Rows, answer: _Answer, own: str | None, sets: Sets) -> BoolArray:

@@ -128,7 +128,10 @@ def _bases(raw: Columns, said: ReadOptions) -> Iterator[_Base]:
     likely = likely_items(families)
     if likely and likely[0].rank == 3 and len(likely) > _MOST_PAIRS:
         likely = []  # attributes of two alternatives
-    likely = likely_items([one for one in families if _may_be_items(raw, one)]) if likely else []
+    # Those that are less surely the items are not even looked at where there are such: they may be long texts.
+    ranks = sorted({one.rank for one in families if one.rank is not None}) if likely else []
+    held = ([one for one in families if one.rank == rank and _may_be_items(raw, one)] for rank in ranks)
+    likely = next(filter(None, map(likely_items, held)), [])
     by_name = [one for one in likely if one.rank in (0, 1)]
     others = [] if by_name else _by_values(raw, said, likely)
     recur = [] if by_name else [one for one in likely if could_be_items([raw[one.left], raw[one.right]])]

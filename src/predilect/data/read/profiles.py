@@ -13,7 +13,7 @@ import polars as pl
 from predilect._base.text import shown
 from predilect._base.types import BoolArray, FloatArray, IntArray
 from predilect.data.canonical import packed
-from predilect.data.frames import as_text, typed_text
+from predilect.data.frames import as_text, once_a_column, typed_text
 from predilect.data.intake import counted
 from predilect.data.read.names import EITHER_END, IDENTIFIED, NO, NTH, PLACED, YES, is_called, plain, tells_note
 from predilect.errors import DataError
@@ -31,6 +31,7 @@ def is_plain(series: pl.Series) -> bool:
     return not series.dtype.is_nested() and series.dtype != pl.Object
 
 
+@once_a_column
 def flags(series: pl.Series) -> BoolArray | None:
     """True and false of a column of 1 and 0, yes and no and the like, (n,); None if it holds anything else.
 
@@ -44,6 +45,7 @@ def flags(series: pl.Series) -> BoolArray | None:
     return word.is_in(YES).fill_null(False).to_numpy()
 
 
+@once_a_column
 def words_of(series: pl.Series) -> pl.Series:
     """Values as text, as they are compared: without blanks around them, and 1.0 as 1."""
     return as_text(series).str.strip_chars().str.strip_suffix(".0")
@@ -169,6 +171,7 @@ def is_none(names: pl.Series, none: str) -> BoolArray:
     return plain.is_in([*NONE_WORDS, none.lower()]).fill_null(False).to_numpy()
 
 
+@once_a_column
 def plain_values(series: pl.Series) -> pl.Series:
     """Values of an attribute: numbers where all are, whatever the file; blank text as missing."""
     if series.dtype == pl.Object:
@@ -332,6 +335,8 @@ def _differs(own: pl.Series, attributes: Mapping[str, pl.Series], none: BoolArra
         return False
     for value in values.values():
         column = value.gather(first)
+        if column.n_unique() < 2:
+            continue
         given = np.bincount(code, column.is_not_null().to_numpy())
         if (given == 0).any() and (given == size).any():
             return True  # which some alternatives never have
@@ -344,7 +349,7 @@ def _differs(own: pl.Series, attributes: Mapping[str, pl.Series], none: BoolArra
             mean = np.bincount(code, part) / size
             between = float(size @ (mean - part.mean()) ** 2)
             within = float(((part - mean[code]) ** 2).sum())
-            if between / (len(size) - 1) > 25.0 * within / (len(first) - len(size)) and between > 1e-9 * part.var():
+            if between / (len(size) - 1) > 25.0 * within / (len(first) - len(size)):
                 return True
     return False
 

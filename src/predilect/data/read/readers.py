@@ -34,6 +34,7 @@ from predilect.data.read.files import (
     refuse_data_as_header,
     refuse_title,
     unpacked_size,
+    wanted_of,
 )
 from predilect.data.read.names import ITEM, PEOPLE_OF_TABLES, guess_one, tells_text
 from predilect.data.read.options import ReadOptions, WinnerIs, option, read_options
@@ -106,7 +107,11 @@ def read(
 
 def read_file(path: Path, options: ReadOptions, unpack_limit: float = UNPACK_LIMIT) -> Comparisons:
     """Answers of a file, by the options of the readers."""
-    table = open_table(path, options.get("table"), unpack_limit)
+    return read_opened(open_table(path, options.get("table"), unpack_limit), path, options)
+
+
+def read_opened(table: Deferred, path: Path, options: ReadOptions) -> Comparisons:
+    """Answers of a table of a file, by the options of the readers."""
     try:
         return Comparisons.read_with(table, options)
     except DataError:
@@ -272,7 +277,7 @@ def _parquet(
 ) -> tuple[list[str], pl.DataFrame]:
     footer, scan = read_footer(path), pl.scan_parquet(path)
     names = scan.collect_schema().names()
-    keep = wanted_of(names, wanted)
+    keep = wanted_of(names, wanted, path)
     n_values, n_bytes = unpacked_size(path, footer, keep)
     allowance.take(n_bytes, n_values)
     return names, scan.select(keep).collect()
@@ -286,7 +291,7 @@ def _json(data: bytes, source: str, wanted: Wanted | None) -> tuple[list[str], p
     shown, annotated = frame.schema.get("data"), frame.schema.get("annotations")
     if isinstance(shown, pl.Struct) and isinstance(annotated, pl.List) and isinstance(annotated.inner, pl.Struct):
         frame = _annotated(frame)
-    return frame.columns, frame.select(wanted_of(frame.columns, wanted))
+    return frame.columns, frame.select(wanted_of(frame.columns, wanted, source))
 
 
 def _annotated(frame: pl.DataFrame) -> pl.DataFrame:
@@ -330,7 +335,7 @@ def read_blocks(
             names, n_rows = scan.collect_schema().names(), int(scan.select(pl.len()).collect().item())
             step = max(size // max(_BYTES_A_ROW, path.stat().st_size // max(n_rows, 1)), 1)
             for start in range(0, n_rows, step):
-                yield scan.select(wanted_of(names, wanted)).slice(start, step).collect()
+                yield scan.select(wanted_of(names, wanted, path)).slice(start, step).collect()
             return
         with _opened(path) as stream:
             for begins, data in text_blocks(stream, size, header=form.is_untyped):
@@ -450,7 +455,7 @@ def read_preflib(data: bytes, source: str, wanted: Wanted | None) -> tuple[list[
     if doubled:
         raise DataError(f"{source} gives two alternatives the same name. Rename one of them.")
     frame = pl.DataFrame({"order": pl.Series(orders, dtype=pl.List(pl.List(pl.String))), "count": counts})
-    return frame.columns, frame.select(wanted_of(frame.columns, wanted))
+    return frame.columns, frame.select(wanted_of(frame.columns, wanted, source))
 
 
 def read_database(
@@ -470,7 +475,7 @@ def read_database(
         )
         name = _chosen([row[0] for row in found], table, path, "table")
         names = [row[1] for row in base.execute(f"PRAGMA table_info({_quoted(name)})")]
-        keep = wanted_of(names, wanted)
+        keep = wanted_of(names, wanted, path)
         rows = list(base.execute(f"SELECT {', '.join(map(_quoted, keep))} FROM {_quoted(name)}")) if keep else []
     return names, _frame(keep, rows, f"{path}, table {shown(name)}")
 
@@ -503,11 +508,8 @@ def read_workbook(
     if is_title(title := [cell or "" for cell in next(texts)]):
         refuse_title(title, enumerate(islice(texts, LOOKED_AT), 1), f"{path}, sheet {shown(name)}")
     names = [f"column {place}" if cell is None else str(cell) for place, cell in enumerate(rows[0], 1)]
-    keep = wanted_of(names, wanted)
+    keep = wanted_of(names, wanted, path)
     places = [names.index(one) for one in keep]
-    doubled = [one for one in keep if names.count(one) > 1]
-    if doubled:
-        raise DataError(f"{path} has several columns called {', '.join(doubled)}; rename all but one of each.")
     cells = [[row[place] for place in places] for row in rows[1:]]
     return names, _frame(keep, cells, f"{path}, sheet {shown(name)}")
 
@@ -521,11 +523,6 @@ def _chosen(there: Sequence[str], asked: str | None, path: Path, what: str) -> s
         which = f"Name one with {option('table', 'NAME')}" if there else "Is it the right file?"
         raise DataError(f"{path} has {len(there)} {what}s ({listed}), and one is read. {which}.")
     return there[0] if asked is None else asked
-
-
-def wanted_of(names: Sequence[str], wanted: Wanted | None) -> list[str]:
-    """Columns that are wanted, each once; all for None."""
-    return list(dict.fromkeys(names if wanted is None else wanted(list(names))))
 
 
 def _frame(names: Sequence[str], rows: Sequence[Sequence[Any]], source: str) -> pl.DataFrame:

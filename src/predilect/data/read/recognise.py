@@ -38,8 +38,7 @@ from predilect.errors import DataError
 
 Layout = Callable[[Columns, ReadOptions], Iterator[Reading]]
 _LAYOUTS: tuple[Layout, ...] = (long_readings, wide_readings, listed_readings)
-_LAST = 9  # below all guesses
-_MOST_GUESSES = 12
+_MOST_GUESSES = 40
 _OFTEN = 0.05  # of the rows
 
 
@@ -113,11 +112,9 @@ def _set_readings(raw: Columns, said: ReadOptions) -> Iterator[Reading]:
     people = [] if said.get("user") is not None else people_in(raw, [name for name in raw if name not in taken])
     users: list[ReadOptions] = [{"user": name} for name in people] if len(people) > 1 else [{}]
     every = (replace(way, say={**way.say, **user}) for user in users for way in _layouts(raw, {**said, **user}))
-    ways = sorted((meant for way in every if (meant := _as_said(way, said)) is not None), key=lambda one: -one.sure)
-    # Below OPEN there is what two or more guesses make of a table.
-    guesses = [way for way in ways if way.sure < OPEN][:_MOST_GUESSES]
-    yield from (way for way in ways if way.sure >= OPEN)
-    yield from (replace(way, sure=OPEN) for way in guesses)
+    ways = [meant for way in every if (meant := _as_said(way, said)) is not None]
+    yield from (way for way in ways if way.sure > OPEN)
+    yield from [way for way in ways if way.sure == OPEN][:_MOST_GUESSES]
 
 
 def _layouts(raw: Columns, said: ReadOptions) -> Iterator[Reading]:
@@ -126,7 +123,7 @@ def _layouts(raw: Columns, said: ReadOptions) -> Iterator[Reading]:
     sure = (named is None or isinstance(named, str)) and rows_are_alternatives(raw, said)
     for layout in _LAYOUTS[:1] if sure else _LAYOUTS:
         # What keeps a layout from offering more is said if the table cannot be read otherwise.
-        yield from or_refused(layout(raw, said), OPEN - _LAST)
+        yield from or_refused(layout(raw, said), OPEN)
 
 
 def _as_said(way: Reading, said: ReadOptions) -> Reading | None:

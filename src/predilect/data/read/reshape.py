@@ -18,6 +18,7 @@ from predilect._base.text import did_you_mean, shown
 from predilect._base.types import IntArray
 from predilect.data.frames import Columns, as_text, open_frame
 from predilect.data.intake import Intake, counted
+from predilect.data.read.assemble import Unclear
 from predilect.data.read.columns import guess_pair, listed
 from predilect.data.read.names import (
     BOTH_ITEMS,
@@ -49,7 +50,7 @@ _ANNOTATOR = re.compile(r"(?:annotator|rater|judge|grader|labell?er|evaluator|wo
 _BETWEEN = (" vs. ", " vs ", "_vs_", "-vs-", " / ", "|", "/", ":", ",", "_")
 VERSION = ("version", "block", "ver", "vers", "blk", "questionnaire", "form")
 _BEST, _WORST = ("best", "most", "b"), ("worst", "least", "w")
-_ROW, _ASKED, _CHOICE = "number of the answer", "question", "answer to the design"
+_ROW, _ASKED, _CHOICE, _PERSON = "number of the answer", "question", "answer to the design", "respondent"
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ class Reshaped:
 def reshaped(raw: Columns, options: ReadOptions) -> Iterator[Reshaped]:
     """What may be read instead of a table that holds no answer a row; DataError if it is one of these, damaged."""
     if options.get("design") is not None:
-        yield _with_design(dict(raw), options)
+        yield from _with_design(dict(raw), options)
         return
     if options.get("kind") not in (None, "pairs") or options.get("outcome") is not None:
         return
@@ -155,7 +156,7 @@ def _square(raw: Columns) -> tuple[str, list[str], dict[str, pl.Series]] | None:
     """
     index = getattr(getattr(raw.table, "to_native", lambda: None)(), "index", None)
     names, n_rows = raw.names, raw.n_rows
-    if n_rows < 2 or not 0 <= abs(len(names) - n_rows) <= max(2, n_rows // 2):
+    if n_rows < 2 or abs(len(names) - n_rows) > max(2, n_rows // 2):
         return None
     labels = {}
     if index is not None and str(index.dtype) in ("object", "str", "string"):
@@ -279,15 +280,23 @@ def _annotators(raw: Columns, options: ReadOptions) -> Reshaped | None:
 def items_apart(series: pl.Series) -> tuple[pl.Series, pl.Series] | None:
     """The two items that every value of a column names, None if it does not."""
     words = as_text(series)
+    first = words.drop_nulls().head(1)  # which mostly tells that they do not
     for separator in _BETWEEN:
-        if (words.str.count_matches(separator, literal=True) == 1).all():
+        if (
+            all(word.count(separator) == 1 for word in first)
+            and (words.str.count_matches(separator, literal=True) == 1).all()
+        ):
             parts = words.str.split(separator).list
             return parts.get(0).str.strip_chars(), parts.get(1).str.strip_chars()
     return None
 
 
-def _with_design(answers: dict[str, pl.Series], options: ReadOptions) -> Reshaped:
-    """Answers joined with what was shown in the tasks that they name, under each other or beside them."""
+# All columns, those that answer by role, their names by role, and what chooses them where there are several.
+_ByRole = tuple[dict[str, pl.Series], dict[str, pl.Series], dict[str, str], ReadOptions]
+
+
+def _with_design(answers: dict[str, pl.Series], options: ReadOptions) -> Iterator[Reshaped]:
+    """Answers joined with what was shown in the tasks that they name, by each way in which columns may answer."""
     design = dict(Columns(open_frame(options["design"])[0]))
     if not design or not len(next(iter(design.values()))):
         raise DataError("the design is empty. Is it the right table?")
@@ -297,43 +306,63 @@ def _with_design(answers: dict[str, pl.Series], options: ReadOptions) -> Reshape
     _refuse_versions_apart(design, answers, [task, *keys.values()])
     free = [name for name in answers if name not in (user, *keys)]
     own_task = options["task"] if options.get("task") in answers else guess_one(free, TASKS)
-    notes: list[str] = []
     if isinstance(own_task, str):
-        said = _answers_in([name for name in free if name != own_task], answers, options)
-        roles = {role: column.name for role, column in said.items()}
+        forms = [_answers_in([name for name in free if name != own_task], answers, options)]
     else:
-        answers, said, roles = _a_row_an_answer(answers, free, design[task], options)
-        own_task = _ASKED
-        if user is None:  # each row was one person
-            user = "respondent"
-            notes.append("Each row of answers is taken for one person, as no column says who answered.")
-            answers = {**answers, user: answers[_ROW]}
+        own_task, forms = _ASKED, list(_a_row_an_answer(answers, free, design[task], options, user))
+    for under, said, roles, say in forms:
+        try:
+            yield from _joined(under, said, roles, design, {own_task: task, **keys}, options, say, user)
+        except DataError as error:
+            others = [other for *_, other in forms if other != say]
+            if not others:
+                raise
+            how = [option("winner", one["winner"]) for one in others]
+            helps = [(f"Or say what the answers are: {one}.", other) for one, other in zip(how, others, strict=True)]
+            raise Unclear(str(error), helps) from error
+
+
+def _joined(
+    answers: dict[str, pl.Series], said: dict[str, pl.Series], roles: dict[str, str], design: dict[str, pl.Series],
+    keys: dict[str, str], options: ReadOptions, say: ReadOptions, user: str | bool | None,
+) -> Iterator[Reshaped]:  # fmt: skip
+    """Answers, ``said`` by role, beside what was shown, under each other or in a list; ``say`` chooses them.
+
+    ``keys``: columns of the design by those of the answers that hold the same, the task first.
+    """
     there = ~np.logical_and.reduce([one.is_null().to_numpy() for one in said.values()])
-    if not there.all():
-        notes.append(f"{counted(int((~there).sum()), 'question')} not answered.")
-    answers = {name: one.filter(pl.Series(there)) for name, one in answers.items() if name != _ROW}
+    notes = [] if there.all() else [f"{counted(int((~there).sum()), 'question')} not answered."]
+    if user is None and _PERSON in answers:
+        user = _PERSON
+        notes.insert(0, "Each row of answers is taken for one person, as no column says who answered.")
+    answers = {name: one.filter(pl.Series(there)) for name, one in answers.items()}
     said = {role: one.filter(pl.Series(there)) for role, one in said.items()}
-    row, place = _rows_of_design(answers, design, {own_task: task, **keys})
+    row, place = _rows_of_design(answers, design, keys)
     alone = len(np.unique(row)) == len(row)
     if not alone and any((_key(one) == options.get("none", NONE)).any() for one in said.values()):
         # None of these is one more alternative of every task.
         row, place = np.append(row, np.unique(row)), np.append(place, np.full(len(np.unique(row)), -1))
-    beside = {name: one for name, one in design.items() if name not in (task, *keys.values())}
-    columns = {name: one for name, one in answers.items() if name not in (own_task, *keys, *roles.values(), *beside)}
+    beside = {name: one for name, one in design.items() if name not in keys.values()}
+    columns = {name: one for name, one in answers.items() if name not in (*keys, *roles.values(), *beside)}
     columns = {name: one.gather(row) for name, one in columns.items()}
     at = pl.Series(place).set(pl.Series(place < 0), None)
     shown_by = {name: one.gather(at) for name, one in beside.items()}
-    read: ReadOptions = {**options, "user": user, "design": None, "winner": None}
-    if "winner" in said:
-        read["winner"] = _CHOICE
+    read: ReadOptions = {**options, "user": user, "design": None, "winner": _CHOICE if "winner" in said else None}
+    read["task"] = False if alone else _ROW
+    told = f"answers in {listed(list(roles.values()))}"
+    roles = {**roles, "task": next(iter(keys.values()))}
     if alone:
-        read["task"] = False
         columns |= _lists_of(shown_by)
         columns |= {(_CHOICE if role == "winner" else role): one.gather(row) for role, one in said.items()}
-    else:
-        read["task"] = _ROW
-        columns |= _marked(shown_by, said, row, options)
-    return Reshaped(columns, read, {**roles, "task": task}, tuple(notes))
+        yield Reshaped(columns, read, roles, tuple(notes), say=say, what=told)
+        return
+    ways = _marked(shown_by, said, row, read)
+    for name, marked in ways.items():
+        how: ReadOptions = {**say, "alternatives": name} if len(ways) > 1 else say
+        if read.get("alternatives") not in marked:  # a number that stands beside names
+            read["alternatives"] = None
+        what = f'{told} by "{shown(name)}"'
+        yield Reshaped({**columns, **marked}, read, roles, tuple(notes), say=how, what=what)
 
 
 def _task_of(design: Mapping[str, pl.Series]) -> str:
@@ -392,16 +421,17 @@ def _refuse_versions_apart(
 
 
 def _answers_in(
-    names: Sequence[str], answers: Mapping[str, pl.Series], options: ReadOptions
-) -> dict[str, pl.Series]:  # fmt: skip
-    """Columns of the answers by role, one row each; DataError without any."""
+    names: Sequence[str], answers: dict[str, pl.Series], options: ReadOptions
+) -> _ByRole:  # fmt: skip
+    """Answers of one row each; DataError without any."""
     winner, ends = options.get("winner"), best_and_worst(names)
     if winner is None and ends is not None:
-        return {"best": answers[ends[0]], "worst": answers[ends[1]]}
-    found = winner or guess_one(names, CHOSEN)
-    if found is None:
+        roles = {"best": ends[0], "worst": ends[1]}
+    elif (found := winner or guess_one(names, CHOSEN)) is not None:
+        roles = {"winner": found}
+    else:
         raise _no_answers(names)
-    return {"winner": answers[found]}
+    return answers, {role: answers[name] for role, name in roles.items()}, roles, {}
 
 
 def _no_answers(names: Sequence[str]) -> DataError:
@@ -413,9 +443,13 @@ def _no_answers(names: Sequence[str]) -> DataError:
 
 
 def _a_row_an_answer(
-    answers: dict[str, pl.Series], names: Sequence[str], tasks: pl.Series, options: ReadOptions
-) -> tuple[dict[str, pl.Series], dict[str, pl.Series], dict[str, str]]:  # fmt: skip
-    """Answers that stand in a column a task, under each other: all columns, those of the answers, and their names."""
+    answers: dict[str, pl.Series], names: Sequence[str], tasks: pl.Series, options: ReadOptions,
+    user: str | bool | None,
+) -> Iterator[_ByRole]:  # fmt: skip
+    """Answers that stand in a column a task, under each other: by each family of columns that may hold them.
+
+    Without a column of the ``user`` each row was one person.
+    """
     known = set(_key(tasks).drop_nulls().unique())
     families: dict[str, dict[str, str]] = {}
     for name in names:
@@ -428,26 +462,22 @@ def _a_row_an_answer(
     if winner is not None:
         families = {stem: by for stem, by in families.items() if stem == str(winner).lower() or winner in by.values()}
     ends = [next((stem for stem in families if stem.strip("_. ") in words), None) for words in (_BEST, _WORST)]
+    ways = [{"winner": by} for by in families.values()]
     if None not in ends and families[str(ends[0])].keys() == families[str(ends[1])].keys():
-        chosen = {"best": families[str(ends[0])], "worst": families[str(ends[1])]}
-    elif len(families) == 1:
-        chosen = {"winner": next(iter(families.values()))}
-    elif not families:
+        ways = [{"best": families[str(ends[0])], "worst": families[str(ends[1])]}]
+    if not ways:
         raise _no_answers(names)
-    else:
-        told = "; ".join(f"{next(iter(by.values()))} to {list(by.values())[-1]}" for by in families.values())
-        raise DataError(
-            f"several columns could hold the answers to the tasks of the design: {told}. Say which: "
-            f"{option('winner', next(iter(next(iter(families.values())).values())))}."
-        )
-    order = list(next(iter(chosen.values())))
-    n = len(answers[next(iter(answers))])
-    row = np.repeat(np.arange(n), len(order))
-    used = {name for by in chosen.values() for name in by.values()}
-    under = {name: one.gather(row) for name, one in answers.items() if name not in used}
-    said = {role: _row_by_row([answers[by[key]] for key in order]) for role, by in chosen.items()}
-    roles = {role: f"{by[order[0]]} to {by[order[-1]]}" for role, by in chosen.items()}
-    return {**under, _ASKED: pl.Series(order * n), _ROW: pl.Series(row)}, said, roles
+    for chosen in ways:
+        order = list(next(iter(chosen.values())))
+        n = len(answers[next(iter(answers))])
+        row = np.repeat(np.arange(n), len(order))
+        used = {name for by in chosen.values() for name in by.values()}
+        under = {name: one.gather(row) for name, one in answers.items() if name not in used}
+        said = {role: _row_by_row([answers[by[key]] for key in order]) for role, by in chosen.items()}
+        roles = {role: f"{by[order[0]]} to {by[order[-1]]}" for role, by in chosen.items()}
+        say: ReadOptions = {"winner": chosen["winner"][order[0]]} if len(ways) > 1 else {}
+        numbered = {_ASKED: pl.Series(order * n), **({_PERSON: pl.Series(row)} if user is None else {})}
+        yield {**under, **numbered}, said, roles, say
 
 
 def _row_by_row(columns: Sequence[pl.Series]) -> pl.Series:
@@ -499,8 +529,11 @@ def _lists_of(columns: dict[str, pl.Series]) -> dict[str, pl.Series]:
 
 def _marked(
     shown_by: dict[str, pl.Series], said: Mapping[str, pl.Series], row: IntArray, options: ReadOptions
-) -> dict[str, pl.Series]:
-    """Alternatives under each other, with 1 where an answer names one, by its name or its number."""
+) -> dict[str, dict[str, pl.Series]]:
+    """Alternatives under each other, with 1 where an answer names one: by each column that tells it otherwise.
+
+    They may be named by an id, or by a number.
+    """
     named, none = options.get("alternatives"), options.get("none", NONE)
     by_name = guess_one(list(shown_by), (*IDENTIFIED, *PLACED))
     counting = [name for name, one in shown_by.items() if counts_within(one, np.unique(row, return_inverse=True)[1])]
@@ -532,15 +565,15 @@ def _marked(
             f"{option('none', lost[name][0])}."
         )
     fit = fit or tried[:1]
-    if any(not flag.equals(found[fit[0]][role]) for name in fit[1:] for role, flag in found[name].items()):
-        raise DataError(
-            f"the answers may be values of the columns {listed(fit)} of the design, which differ. Say which: "
-            f"{option('alternatives', fit[0])} or {option('alternatives', fit[1])}."
-        )
     drop = [name for name in fit if name != by_name and by_name is not None and name in counting]
     columns = {name: one for name, one in shown_by.items() if name not in drop}
-    own_name = by_name if by_name in columns else fit[0]
-    if shown_by[fit[0]].null_count():
-        columns[own_name] = as_text(columns[own_name]).fill_null(str(none))
-    marks = {(_CHOICE if role == "winner" else role): flag.cast(pl.Int8) for role, flag in found[fit[0]].items()}
-    return {**columns, **marks, _ROW: pl.Series(row)}
+    ways: dict[str, dict[str, pl.Series]] = {}
+    for name in fit:
+        marks = {(_CHOICE if role == "winner" else role): flag.cast(pl.Int8) for role, flag in found[name].items()}
+        if any(all(flag.equals(way[role]) for role, flag in marks.items()) for way in ways.values()):
+            continue
+        own_name, beside = by_name if by_name in columns else name, {**columns}
+        if shown_by[name].null_count():
+            beside[own_name] = as_text(beside[own_name]).fill_null(str(none))
+        ways[name] = {**beside, **marks, _ROW: pl.Series(row)}
+    return ways

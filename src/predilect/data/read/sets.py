@@ -211,7 +211,7 @@ def assemble_sets(sets: Sets, names: Sequence[str], n_read: int) -> Assembled:
         unused_items=unused_items,
         unused_users=unused_users,
         no_sides=TAKEN_APART,
-        tasks_read=_counted_kinds(sets.kind, task, level),
+        tasks_read=_counted_kinds(sets.kind, task),
         attributes=() if profiles is None else tuple(profiles.columns[1:]),
         notes=tuple(sets.notes),
         example=_example(sets, used, task, level, sets.item.filter(pl.Series(keep))),
@@ -321,7 +321,7 @@ _WORDS = {
 }  # fmt: skip
 
 
-def _counted_kinds(kind: str, task: IntArray, level: IntArray) -> dict[str, int]:
+def _counted_kinds(kind: str, task: IntArray) -> dict[str, int]:
     """Number of tasks in use by what they are in words."""
     size = np.bincount(task)
     size = size[size > 0]

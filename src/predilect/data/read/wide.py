@@ -228,7 +228,6 @@ def _are_glued(wide: _Wide) -> bool:
     )
 
 
-_MANY = 20  # alternatives, of which it can be told whether attributes go by their numbers
 _MOST_SHOWN = 100  # alternatives of a task, unless they were named
 _FEW = 3  # alternatives whose numbers may follow any order
 
@@ -398,7 +397,7 @@ def _constants(wide: _Wide, said: ReadOptions) -> Iterator[_Wide]:
     none = np.array([_bare(alt) in NONE_WORDS for alt in wide.alternatives])
     task, place = np.tile(np.arange(n), len(names)), np.repeat(np.arange(len(names)), n)
     unequal = [name for name, by in columns.items() if len(by) < len(names) - none.sum()]
-    attributes = _stacked(wide, wide.alternatives) if wide.are_places and len(task) >= _MANY else {}
+    attributes = _stacked(wide, wide.alternatives) if wide.are_places else {}
     ways = constants_of(names.gather(place), attributes, none[place], task, said.get("constants"), None)
     are_places = all(is_place(alt) for alt, nothing in zip(wide.alternatives, none, strict=True) if not nothing)
     if unequal and are_places and profile is None and said.get("constants") is None:

@@ -103,24 +103,17 @@ class Answered:
         of_words = [] if said == "item" else _ways_of_words(self.words, self._ties, sides, options, self.name, toward)
         wanted = [way for way in of_words if said is None or _kind(way.reading) == said]
         everywhere = [Way(_READING["item"], None)] if said in (None, "item") else []
-        self.all = [*everywhere, *wanted]
-        there = text.is_not_null().to_numpy()
-        outcomes = [self._codes(way) for way in self.all]
-        decides = [bool(((code != UNKNOWN) & (code != 0)).any()) for code in outcomes]
-        known = [int((code != UNKNOWN).sum()) for code in outcomes]
-        self.ways = [
-            way for way, code, some in zip(self.all, outcomes, decides, strict=True)
-            if some and bool((code[there] != UNKNOWN).all())
-        ]  # fmt: skip
+        ways = [(way, self._codes(way)) for way in (*everywhere, *wanted)]
         if bool((self._is_left | self._is_right).any()):  # then words that nobody knows are slips
-            self.ways = [way for way in self.ways if not way.guess]
+            ways = [one for one in ways if not one[0].guess]
+        there = text.is_not_null().to_numpy()
+        decide = [one for one in ways if ((one[1] != UNKNOWN) & (one[1] != 0)).any()]
+        self.ways = [way for way, code in decide if (code[there] != UNKNOWN).all()]
+        known = [one for one in ways if not one[0].guess]
         if not self.ways and there.any():  # where all are ties any reading says the same
-            whole = [bool((code[there] != UNKNOWN).all()) for code in outcomes]
-            self.ways = [way for way, fits in zip(self.all, whole, strict=True) if fits and not way.guess][:1]
-        known_words = [(way, some) for way, some in zip(self.all, decides, strict=True) if not way.guess]
-        best = [way for way, some in known_words if some] or [way for way, _ in known_words]
-        counts = {id(way): n for way, n in zip(self.all, known, strict=True)}
-        self.partly = max(best, key=lambda way: counts[id(way)], default=Way(_READING["side"], {"": 1}))
+            self.ways = [way for way, code in known if (code[there] != UNKNOWN).all()][:1]
+        best = [one for one in decide if not one[0].guess] or known
+        self.partly = max(best, key=lambda one: np.sum(one[1] != UNKNOWN), default=(Way(_READING["side"], {"": 1}),))[0]
 
     def _codes(self, way: Way) -> NDArray[np.int8]:
         if way.code is not None:
@@ -283,7 +276,7 @@ def _middle(values: set[float], said: str | None, graded: bool) -> float | None:
     if min(values) < 0.0 or said == "sign" or graded:
         return 0.0
     scales = _SCALES if min(values) < 1.0 or max(values) <= 1.0 else _SCALES_FROM_1
-    ends = next((ends for ends in scales if ends[0] <= min(values) and max(values) <= ends[1]), None)
+    ends = next((ends for ends in scales if max(values) <= ends[1]), None)
     return None if ends is None else sum(ends) / 2.0
 
 
@@ -296,12 +289,11 @@ def _grades_of(values: Iterable[float]) -> tuple[str, ...]:
 
 
 def _coded_away(away: Mapping[str, float], names: Sequence[str]) -> tuple[dict[str, int], dict[str, int]]:
-    """Codes of words by their distances from the middle, and of those in it; grades by their names, or their places."""
+    """Codes of words by their distances from the middle, and of those in it; grades by their names."""
     ties = {word: 0 for word, value in away.items() if not value}
     if not names:
         return {word: int(np.sign(value)) for word, value in away.items() if value}, ties
-    named = {name: place for place, name in enumerate(names, 2)} if all(map(is_number, names)) else {}
-    place = {float(name): code for name, code in named.items()} or {float(k): k + 1 for k in range(1, len(names) + 1)}
+    place = {float(name): code for code, name in enumerate(names, 2)}
     return {
         word: int(np.sign(value)) * place[round(abs(value), 9)] for word, value in away.items()
         if value and round(abs(value), 9) in place

@@ -210,7 +210,7 @@ class _Cells(_Texts):
         super().__init__()
         self.strings, self.formats, self.epoch, self.allowance = strings, formats, epoch, allowance
         self.rows: list[list[Any]] = []
-        self.number, self.place, self.kind, self.style = 0, 0, "", ""
+        self.place, self.kind, self.style = 0, "", ""
         self.row: list[Any] = []
 
     def start(self, name: str, given: dict[str, str]) -> None:
@@ -221,8 +221,7 @@ class _Cells(_Texts):
             if self.place > MOST_COLUMNS:
                 raise DamagedWorkbook("it numbers a column that no sheet has")
         elif name == "row":
-            self.number = int(given.get("r", self.number + 1))
-            if self.number > MOST_ROWS:
+            if int(given.get("r", 1)) > MOST_ROWS:
                 raise DamagedWorkbook("it numbers a row that no sheet has")
             self.row, self.place = [], 0
 

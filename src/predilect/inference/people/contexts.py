@@ -11,6 +11,7 @@ from scipy.sparse import csr_array
 from predilect._base.types import FloatArray, IntArray
 from predilect.data import Comparisons
 from predilect.data.checks import FEWEST_CONTEXTS
+from predilect.data.orders import weights_of_rows
 from predilect.inference.gaussian.dense import factorise, symmetrise, widened
 from predilect.inference.gaussian.design import Sites
 from predilect.inference.latent.pooled import laplacian
@@ -55,8 +56,8 @@ def with_contexts(posterior: PopulationPosterior, answers: Comparisons) -> Popul
         A[np.arange(len(left)), right] = -1.0
         a, w = float(people.consistency[user]), people.weight[rows]
         mean = a * law.person_mean(items, people.traits[user])
-        told = a * w * (sites.linear[rows] - sites.precision[rows] * (mean[left] - mean[right]))
-        pull = np.divide(told, precision, out=np.zeros_like(told), where=precision > 0.0)
+        score = a * w * (sites.linear[rows] - sites.precision[rows] * (mean[left] - mean[right]))
+        pull = np.divide(score, precision, out=np.zeros_like(score), where=precision > 0.0)
         noise, slope_columns = people.noise(user), people.slope_columns[rows]
         if slope_columns.shape[1]:
             noise = slope_columns @ slope_columns.T + (0.0 if noise is None else noise)
@@ -86,6 +87,26 @@ def with_contexts(posterior: PopulationPosterior, answers: Comparisons) -> Popul
         between = ((K - 1) * between + worth * (spread * moved + noise)) / (K - 1 + worth)
     # Where contexts are few this is known so badly that it may take off more than there is.
     return replace(posterior, C_m=widened(C, symmetrise(of_student(np.array(K + worth)) * between - noise)))
+
+
+def share_between_contexts(answers: Comparisons) -> float:
+    """Chance that two answers of one person are on different contexts; 0 where nobody gave two.
+
+    How far contexts differ is noise of a person's answers in this share, and else part of how people differ. People
+    count by the number of their answers.
+    """
+    assert answers.context is not None
+    known = answers.context >= 0
+    cells = answers.user[known] * (int(answers.context.max(initial=0)) + 1) + answers.context[known]
+    _, first, cell = np.unique(cells, return_index=True, return_inverse=True)
+    of_cell = np.bincount(cell, weights_of_rows(answers)[known])
+    owner = answers.user[known][first]
+    n = np.bincount(owner, of_cell)
+    pairs = n * np.maximum(n - 1.0, 0.0)
+    alike = np.bincount(owner, of_cell * np.maximum(of_cell - 1.0, 0.0))
+    apart = np.divide(pairs - alike, pairs, out=np.zeros_like(n), where=pairs > 0.0)
+    total = float(n[pairs > 0.0].sum())
+    return float(n @ apart) / total if total else 0.0
 
 
 def _each_person(people: People, sites: Sites) -> Iterator[tuple[int, slice, IntArray, IntArray, IntArray, FloatArray]]:

@@ -10,11 +10,18 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import gammaln
+from scipy.special import expit, gammaln, logsumexp
 
 from predilect._base.types import FloatArray
+from predilect.inference.likelihoods.special import Z_95
+from predilect.inference.people.expectation import expectation
+from predilect.inference.people.sandwich import log_evidence_without_own
 
 if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
+
+    from predilect.inference.gaussian.design import Sites
+    from predilect.inference.people.law import Law
     from predilect.inference.people.layout import People
 
 
@@ -82,12 +89,63 @@ def with_clicks(people: People, rate: float, shares: FloatArray | None = None) -
     return replace(people, clicks=math.log(rate / (1.0 - rate)) + chances, engaged=before)
 
 
-PRIOR_OF_RATE = 8.0  # of Beta(1, 9): its mode is Σ (1 - w) / (U + 8)
+def log_evidence_beside(
+    people: People, sites: Sites, law: Law, C: FloatArray, spread: float, unit: float
+) -> FloatArray:  # fmt: skip
+    """Log evidence of each person's answers less that at the consensus, of covariance C, and the consistency found.
+
+    Both are near what the person's own answers want. The consensus is as it is known without these, and the logarithm
+    of the consistency in the unit of the fit is N(0, ``spread``²), by Laplace's method; (n_users,).
+    """
+    found = log_evidence_without_own(people, sites, law, C)
+    if spread:
+        away, width = np.log(unit * people.consistency) / spread, people.consistency_sd / spread
+        found += np.where(np.diff(people.answer_ptr) > 0, np.log(width) - 0.5 * away**2, 0.0)
+    return found
 
 
-def rate_of_clickers(engaged: FloatArray) -> float:
-    """Share of clickers of largest posterior density, Beta(1, 9) before, by those of people who answered, (n,)."""
-    return float((1.0 - engaged).sum() / (len(engaged) + PRIOR_OF_RATE))
+def evidences(
+    people: People, sites: Sites, law: Law, C: FloatArray, spread: float, delta: float,
+    executor: ThreadPoolExecutor | None = None,
+) -> tuple[FloatArray, FloatArray]:  # fmt: skip
+    """Log evidence of each person who answered, and log probability of clicking so, (n_active,) each.
+
+    At a fit, by :func:`log_evidence_beside`; one sweep of the ``sites``, in place.
+    """
+    some = np.flatnonzero(np.diff(people.answer_ptr))
+    alone = replace(people, clicks=np.zeros(0), engaged=np.zeros(0))
+    of_model = expectation(alone, sites, law, delta, executor=executor).evidences
+    of_model = of_model + log_evidence_beside(people, sites, law, C, spread, 1.0)
+    return of_model[some], log_chances_of_clicks(people, shares_of_answers(people))[some]
+
+
+_FEW = 2.0  # of Beta(1, 2), the prior of the share of clickers: a third on average, most likely none
+_NODES, _MASSES = np.polynomial.legendre.leggauss(64)
+_NODES, _MASSES = 0.5 * (1.0 + _NODES), 0.5 * _MASSES
+
+
+def rate_of_clickers(of_model: FloatArray, of_clicks: FloatArray) -> tuple[float, float]:
+    """Log Bayes factor of clickers against none, and the mean of their share π given the answers, π ~ Beta(1, 2).
+
+    From :func:`evidences`, (n,) each, by quadrature over π. The mean, and not the mode: few people leave π unsure, and
+    its mode is mostly too small.
+    """
+    told = np.logaddexp(np.log1p(-_NODES)[:, None], np.log(_NODES)[:, None] + (of_clicks - of_model)).sum(axis=1)
+    log_mass = told + np.log(_FEW * _MASSES) + (_FEW - 1.0) * np.log1p(-_NODES)
+    gain = float(logsumexp(log_mass))
+    return gain, float(np.exp(log_mass - gain) @ _NODES)
+
+
+def chances_of_clicking(
+    people: People, sites: Sites, law: Law, C: FloatArray, spread: float, unit: float
+) -> FloatArray:  # fmt: skip
+    """Probability that each person clicks at random, (n_users,), by :func:`log_evidence_beside`.
+
+    ``engaged`` takes the consensus and the consistency as they were found.
+    """
+    with np.errstate(divide="ignore"):
+        log_odds = np.log1p(-people.engaged) - np.log(people.engaged)
+    return np.asarray(expit(log_odds - log_evidence_beside(people, sites, law, C, spread, unit)))
 
 
 def consistency_of_others(people: People, spread: float) -> tuple[float, float]:
@@ -105,6 +163,42 @@ def consistency_of_others(people: People, spread: float) -> tuple[float, float]:
     return float((w * mode).sum()) * prior, float(share.sum())
 
 
-def unit_of_noise(told: float, weight: float) -> float:
+# Spreads of the logarithm of consistency, and weights of a flat prior.
+_SPREADS = np.geomspace(0.03, 2.0, 60)
+_WEIGHTS = np.gradient(_SPREADS)
+
+
+def intervals_of_consistency(
+    people: People, spread: float, unit: float, *, unsure: bool
+) -> tuple[FloatArray, FloatArray]:  # fmt: skip
+    """Ends of 95 % intervals of each person's consistency, which hold the one found, (n_users,) each.
+
+    At the ``spread`` over people; if that is ``unsure``, of which held-out answers mostly choose too small a one, over
+    all. From the modes and their standard deviations the likelihood of each log a_u follows, N(c_u, 1 / I_u). The
+    spread has a posterior by Σ log N(c_u; 0, σ² + 1 / I_u) of who does not click, and log a_u the mixture of
+    N(I c / (I + σ⁻²), 1 / (I + σ⁻²) + v), by its first two moments. v = 1 / Σ 1 / (σ² + 1 / I_u) is how unsure these
+    people leave where the median person is.
+    """
+    mode, prior = np.log(unit * people.consistency), spread**-2
+    if not unsure:
+        reach = np.exp(Z_95 * people.consistency_sd)
+        return people.consistency / reach, people.consistency * reach
+    information = np.maximum(people.consistency_sd**-2 - prior, 1e-9 * prior)[:, None]
+    centre = mode[:, None] * (1.0 + prior / information)
+    share = np.where(np.diff(people.answer_ptr) > 0, people.engaged, 0.0)
+    width = _SPREADS**2 + 1.0 / information
+    told = share @ (-0.5 * (centre**2 / width + np.log(width)))
+    weight = _WEIGHTS * np.exp(told - told.max())
+    weight /= weight.sum()
+    precision = information + _SPREADS**-2
+    means = information * centre / precision
+    mean = means @ weight
+    level = 1.0 / np.maximum(share @ (1.0 / width), _SPREADS**-2)  # of nobody told of: the law of one
+    sd = np.sqrt((1.0 / precision + level + (means - mean[:, None]) ** 2) @ weight)
+    lower, upper = (np.exp(mean + sign * Z_95 * sd) / unit for sign in (-1.0, 1.0))
+    return np.minimum(lower, people.consistency), np.maximum(upper, people.consistency)
+
+
+def unit_of_noise(score: float, weight: float) -> float:
     """Median of the law of consistency, exp μ, from sums over people; 1 where all have the same."""
-    return math.exp(told / weight) if weight else 1.0
+    return math.exp(score / weight) if weight else 1.0

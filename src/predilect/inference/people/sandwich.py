@@ -45,6 +45,28 @@ def scores_of_people(people: People, sites: Sites, law: Law, C: FloatArray) -> S
     return Scores(G, H, len(answered))
 
 
+def log_evidence_without_own(people: People, sites: Sites, law: Law, C: FloatArray) -> FloatArray:
+    """Log of E Z_u(m) over Z_u at the mean of the law, (n_users,): m as it is known without the person's own answers.
+
+    The consensus and its covariance C hold the answers of everybody, so that Z_u at the mean is larger than it was to
+    be expected. With the score g and the information H of log Z_u, the probability w that u answers by utilities, and
+    C_u = (C⁻¹ - wH)⁻¹, m without u is N(m - w C_u g, C_u), and the ratio is
+    exp(½ (1 - w)² gᵀ(C_u⁻¹ + H)⁻¹g - ½ w² gᵀC_u g) / |I + C_u H|^½. 1 of who has no answers.
+    O(k³ + kM) a person with k items.
+    """
+    found = np.zeros(people.n_users)
+    for user in np.flatnonzero(np.diff(people.answer_ptr)).tolist():
+        items, x, Q = people.sums(user, sites, law)
+        k, w = len(items), float(people.engaged[user])
+        g, H = x[:k], Q[:k, :k]
+        own = law.Phi[items] @ C @ law.Phi[items].T if law.has_basis else C[np.ix_(items, items)]
+        without = np.linalg.solve(np.eye(k) - w * own @ H, own)
+        widened, step = np.eye(k) + without @ H, without @ g
+        gain = (1.0 - w) ** 2 * (g @ np.linalg.solve(widened, step)) - w * w * (g @ step)
+        found[user] = 0.5 * (gain - np.linalg.slogdet(widened)[1])
+    return found
+
+
 def wider(C: FloatArray, other: FloatArray) -> FloatArray:
     """The smallest covariance in the coordinates that make both diagonal that is as wide as both along each of them."""
     factor = factorise(C)

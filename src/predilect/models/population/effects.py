@@ -14,6 +14,7 @@ from predilect.inference.gaussian.dense import factorise
 from predilect.inference.people.layout import People
 from predilect.inference.people.person import part_of
 from predilect.inference.people.posterior import PopulationPosterior
+from predilect.inference.people.sandwich import wider
 from predilect.models.population.fit import PopulationState, fit_population
 from predilect.models.population.prior import PopulationPrior
 
@@ -39,21 +40,33 @@ def with_unsure_tastes(
     covariates = posterior.covariates
     if covariates is None or not posterior.people.n_rows:
         return posterior
-    users = _some(posterior)
-    people, sites = part_of(posterior.people, posterior.sites, users, n_basis=posterior.n_basis)
-    rows = np.concatenate([np.arange(*posterior.people.answer_ptr[user : user + 2]) for user in users])
-    people = replace(
-        people, patterns=posterior.people.patterns, variant=posterior.people.variant[rows],
-        traits=np.zeros((len(users), 0)), clicks=np.zeros(0), slope_columns=np.zeros((len(rows), 0)),
-    )  # fmt: skip
-    start = replace(
-        state, sites=sites, B=np.zeros((len(state.m), 0)), log_tie_factor=np.zeros(0), log_consistency=np.zeros(0),
-        thresholds=None,
-    )  # fmt: skip
-    found = _Refits(people, prior, start)
+    found = _Refits.of(posterior, state, prior)
     factor = np.sqrt([found.growth(place) for place in range(len(covariates.mean))])
     covariates = replace(covariates, covariance=covariates.covariance * np.outer(factor, factor))
     return replace(posterior, covariates=covariates)
+
+
+def with_unsure_unit(
+    posterior: PopulationPosterior, state: PopulationState, prior: PopulationPrior
+) -> PopulationPosterior:
+    """The posterior of a fit whose consensus is as unsure as tastes, in the noise of which it is told, leave its unit.
+
+    C_m becomes that about the fit over five fits with other scales of the population covariance, by their evidence. Of
+    more than 200 people, who leave the scale all but sure, it stays.
+    """
+    if not posterior.people.n_rows or posterior.people.n_active > _MOST_PEOPLE:
+        return posterior
+    found = _Refits.of(posterior, state, prior)
+    log_weights, covariances = [], []
+    state = found.start
+    for log_scale in _LOG_SCALES.tolist():
+        state = found.fit(state, float(np.exp(log_scale)), found.spread)
+        step = state.m - found.start.m
+        log_weights.append(found.evidence(state) - 0.5 * log_scale**2)
+        covariances.append(state.C_m + np.outer(step, step))
+    weights = np.exp(np.array(log_weights) - max(log_weights))
+    between = np.einsum("s,sij->ij", weights / weights.sum(), covariances)
+    return replace(posterior, C_m=wider(posterior.C_m, between))
 
 
 def _some(posterior: PopulationPosterior) -> IntArray:
@@ -61,9 +74,9 @@ def _some(posterior: PopulationPosterior) -> IntArray:
     people = posterior.people
     n_rows = np.diff(people.answer_ptr)
     owner = np.repeat(np.arange(people.n_users), n_rows)
-    told = np.bincount(owner, people.weight * posterior.sites.precision, people.n_users)
+    information = np.bincount(owner, people.weight * posterior.sites.precision, people.n_users)
     users = np.flatnonzero(n_rows)
-    users = users[np.argsort(told[users], kind="stable")]
+    users = users[np.argsort(information[users], kind="stable")]
     return np.sort(users[np.unique(np.linspace(0, len(users) - 1, _MOST_PEOPLE).astype(np.int64))])
 
 
@@ -76,11 +89,26 @@ class _Refits:
         self.prior = replace(
             prior, K=start.Sigma, strength=_RIGID, variance=1.0, own_share=share, tie_spread=0.0,
             K_consensus=prior.K if prior.K_consensus is None else prior.K_consensus, consistency_spread=0.0,
-            click_rate=0.0,
         )  # fmt: skip
         self.precision = self.prior.precision_of_consensus() / prior.consensus_variance
         self.spread = np.array(prior.covariate_spread or np.zeros(people.patterns.shape[1]))
         self.start = self.fit(start, 1.0, self.spread)
+
+    @classmethod
+    def of(cls, posterior: PopulationPosterior, state: PopulationState, prior: PopulationPrior) -> _Refits:
+        """Of the people of a fit, or of some; own thresholds and consistency stay."""
+        users = _some(posterior)
+        people, sites = part_of(posterior.people, posterior.sites, users, n_basis=posterior.n_basis)
+        rows = np.concatenate([np.arange(*posterior.people.answer_ptr[user : user + 2]) for user in users])
+        people = replace(
+            people, patterns=posterior.people.patterns, variant=posterior.people.variant[rows],
+            traits=np.zeros((len(users), 0)), clicks=np.zeros(0), slope_columns=np.zeros((len(rows), 0)),
+        )  # fmt: skip
+        start = replace(
+            state, sites=sites, B=np.zeros((len(state.m), 0)), log_tie_factor=np.zeros(0),
+            log_consistency=np.zeros(0), thresholds=None,
+        )  # fmt: skip
+        return cls(people, prior, start)
 
     def fit(self, start: PopulationState, scale: float, spread: FloatArray) -> PopulationState:
         """A fit from another."""
@@ -93,7 +121,9 @@ class _Refits:
     def evidence(self, state: PopulationState) -> float:
         """Log evidence, with consensus and effects integrated out by Laplace's method as if apart, up to a constant."""
         squares = state.m @ self.precision @ state.m + state.gamma @ state.gamma / self.prior.consensus_variance
-        volume = factorise(state.C_m).log_det() + factorise(state.C_gamma).log_det()
+        volume = factorise(state.C_m).log_det()
+        if len(state.gamma):
+            volume += factorise(state.C_gamma).log_det()
         return float(state.evidence - 0.5 * squares + 0.5 * volume)
 
     def growth(self, place: int) -> float:

@@ -20,7 +20,7 @@ from predilect._base.stored import PART, PLAIN
 from predilect._base.text import amount, either, shown
 from predilect._base.types import FloatArray
 from predilect.data import Comparisons, PersonFeatures
-from predilect.data.attributes import Coding, told_apart
+from predilect.data.attributes import Coding, identified_columns
 from predilect.data.features import Traits
 from predilect.data.orders import as_orders
 from predilect.data.terms import Terms
@@ -28,6 +28,7 @@ from predilect.errors import DataError
 from predilect.inference.gaussian.covariates import CovariateEffects, unit_of
 from predilect.inference.gaussian.posterior import GaussianPosterior
 from predilect.inference.likelihoods.calibration import Calibration, restored_calibration
+from predilect.inference.people.contexts import share_between_contexts
 from predilect.inference.people.layout import patterns_of
 from predilect.inference.people.posterior import PopulationPosterior
 from predilect.models.checks import check_flags, given_threshold
@@ -119,8 +120,8 @@ class Population(Tables):
         who.
     clickers : float or "auto", default "auto"
         π, the share of people who click at random, whatever they are shown: a component of the population beside those
-        whose answers follow their utilities. "auto" is chosen on held-out answers where the evidence wants some.
-        :meth:`people` says who, as a probability.
+        whose answers follow their utilities. "auto" is the mean given the answers where the evidence wants some and
+        held-out answers do not speak against it. :meth:`people` says who, as a probability.
     tol : float or "auto", default "auto"
         Stop when the objective rises by less, in nats an answer, over five iterations. "auto" is 1e-5, and
         with the root of their number more for more than 5 000 answers.
@@ -146,7 +147,8 @@ class Population(Tables):
         Σ_u log Z_u of the answers of the fit given m and Σ (pooled: Laplace's evidence), in nats.
     report_ : dict
         Convergence, the choice of the prior, what was read and left out, what became of the features; ``side``, where
-        answers have sides: the test of whether they matter; ``contexts``: how many there are.
+        answers have sides: the test of whether they matter; ``contexts``: how many there are, and
+        ``between_contexts``: the chance that two answers of one person are on different ones.
     n_answers_ : float
     comparisons_ : Comparisons or None
         The answers; None after :meth:`load`.
@@ -243,12 +245,13 @@ class Population(Tables):
     def _keep(self, training: Training, learned: Learned) -> None:
         super()._keep(training, learned)
         if self.features_ is not None:
-            kept = told_apart(training.comparisons, self._space, Coding.of(self.features_))
+            kept = identified_columns(training.comparisons, self._space, Coding.of(self.features_))
             self.report_["attributes"] = {"columns": kept}
         if self._side_test is not None:
             self.report_["side"] = plain(self._side_test._asdict())
         if (context := training.comparisons.context) is not None:
             self.report_["contexts"] = len(np.unique(context[context >= 0]))
+            self.report_["between_contexts"] = share_between_contexts(training.comparisons)
         answers = training.comparisons
         if self.ties and self._given_threshold() is None and not answers.has_ties and not answers.grades:
             self.report_["awaited_ties"] = self.tie_threshold_
@@ -379,9 +382,9 @@ class Population(Tables):
             )
         return mean, var
 
-    def _answers_of(self, user: int) -> FloatArray:
+    def _results_of(self, user: int) -> FloatArray:
         assert isinstance(self.posterior_, PopulationPosterior)
-        return self.posterior_.answers_of(user).answers_by_item(len(self.items_))
+        return self.posterior_.answers_of(user).rows.results(len(self.items_))
 
     def _answers_of_people(self, start: int, stop: int) -> FloatArray:
         posterior = self._snapshot().posterior_  # people lie in the order of users_ then

@@ -31,7 +31,7 @@ from predilect.inference.people.engaged import shares_of, unit_of_noise
 from predilect.inference.people.expectation import Expectation
 from predilect.inference.people.posterior import PopulationPosterior
 from predilect.inference.people.sandwich import widened_by_people
-from predilect.models.population.effects import with_unsure_tastes
+from predilect.models.population.effects import with_unsure_tastes, with_unsure_unit
 from predilect.models.population.fit import (
     PopulationState,
     climb,
@@ -247,13 +247,16 @@ def as_it_predicts(
         posterior = replace(posterior, people=people, sites=sites)
     if "variance" not in plan.given:
         posterior = with_unsure_tastes(posterior, state, made.prior)
+        whole = over.counts is not None and posterior.people.n_active == over.counts.n_active
+        if chosen.click_rate and whole:  # or the sample's unit is less sure than the crowd's
+            posterior = with_unsure_unit(posterior, state, made.prior)
     if chosen.click_rate:
-        scores, told, weight = over.sums(clickers, one, posterior.C_m)
+        scores, score, weight = over.sums(clickers, one, posterior.C_m)
         C_m = widened_by_people(posterior.C_m, scores)
         posterior = replace(posterior, C_m=C_m, C_answers=posterior.C_predicted)
     posterior = predicting(posterior, plan, chosen, state.delta)
     if chosen.click_rate:
-        unit = unit_of_noise(told, weight)
+        unit = unit_of_noise(score, weight)
         shares = tuple(over.spec.click_shares.tolist())
         posterior, chosen = posterior.in_unit(unit), replace(chosen, unit=unit, click_shares=shares)
     return replace(posterior, people=nobody, sites=Sites.flat(0)), chosen

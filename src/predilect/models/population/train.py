@@ -27,7 +27,7 @@ from predilect.inference.people.law import Effects
 from predilect.inference.people.layout import People, lay_out
 from predilect.inference.people.posterior import PopulationPosterior
 from predilect.inference.people.sandwich import scores_of_people, widened_by_people
-from predilect.models.population.effects import with_unsure_tastes
+from predilect.models.population.effects import with_unsure_tastes, with_unsure_unit
 from predilect.models.population.fit import PopulationState, fit_population, fit_thresholds, loosely
 from predilect.models.population.pooled import (
     Believed,
@@ -105,6 +105,8 @@ def train_personal(plan: Plan) -> Trained:
         chosen = replace(chosen, segment_variances=tuple(variances.tolist()))
     if "variance" not in plan.given:
         posterior = with_unsure_tastes(posterior, state, staged.prior)
+        if chosen.click_rate:
+            posterior = with_unsure_unit(posterior, state, staged.prior)
     if chosen.click_rate:
         scores = scores_of_people(posterior.people, posterior.sites, posterior.law, posterior.C_m)
         posterior = replace(posterior, C_m=widened_by_people(posterior.C_m, scores))
@@ -170,7 +172,7 @@ def _train_nothing(plan: Plan, functions: Functions | None) -> Trained:
 def _to_search(plan: Plan, start: Hyperparameters, bases: list[Functions | None]) -> tuple[Hyperparameters, list[str]]:
     """Where the search starts, and which hyper-parameters it is about."""
     answers, given = plan.answers, plan.given
-    told: set[str] = {"features"} if plan.space.informative else set()
+    informed: set[str] = {"features"} if plan.space.informative else set()
     if plan.space.informative and "consensus_feature_weight" not in given and None in bases:
         weight = start.feature_weight
         if may_search_weight(answers, plan.space, given):
@@ -181,14 +183,14 @@ def _to_search(plan: Plan, start: Hyperparameters, bases: list[Functions | None]
         start = replace(start, consensus_feature_weight=weight)
     # A threshold that is given is shared by all people.
     if answers.has_ties and plan.delta is None:
-        told |= {"ties", "cuts"}
+        informed |= {"ties", "cuts"}
     if answers.grades:
-        told.add("cuts")
+        informed.add("cuts")
     if not answers.has_ties and not answers.grades:  # thresholds are not identified
         start = replace(start, tie_spread=0.0)
     if not answers.has_ties:
         start = replace(start, item_tie_spread=0.0)
-    return start, [name for name in searchable(told) if name not in given]
+    return start, [name for name in searchable(informed) if name not in given]
 
 
 def _by_answers_alone(posterior: PopulationPosterior, prior: PopulationPrior, plan: Plan) -> PopulationPosterior:

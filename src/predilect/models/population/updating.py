@@ -357,20 +357,20 @@ def _changed(model: Any, held: Rows, rows: Rows, sign: int, batch: Batch) -> Row
     if not short.any() and not part.any():
         return held.less(place, wanted)
     row = int(np.argmax(short if short.any() else part))
-    told = batch.describe(model, int(np.argmax(batch.rows.key == rows.key[row])))
+    which = batch.describe(model, int(np.argmax(batch.rows.key == rows.key[row])))
     if rows.task[row] >= 0:
         raise DataError(
-            f"cannot take back an answer about several alternatives, {told}, among them: the model holds no such "
+            f"cannot take back an answer about several alternatives, {which}, among them: the model holds no such "
             "answer of this person. Was it taken back already? Nothing was changed"
         )
     if short.any():
         what = f"holds it with weight {there[row]:g} only" if there[row] else "holds no such answer"
         raise DataError(
-            f"cannot take back {told} (weight {wanted[row]:g}): the model {what}. Was it taken back already? Nothing "
+            f"cannot take back {which} (weight {wanted[row]:g}): the model {what}. Was it taken back already? Nothing "
             "was changed"
         )
     raise DataError(
-        f"taking back {told} with weight {wanted[row]:g} of {there[row]:g} would leave {left[row]:g}: less than one "
+        f"taking back {which} with weight {wanted[row]:g} of {there[row]:g} would leave {left[row]:g}: less than one "
         "answer. Nothing was changed"
     )
 
@@ -473,7 +473,7 @@ def _new_traits(model: Any, new: list[Any], people: Any) -> FloatArray:
 
 def _counts_after(model: Any, batch: Batch, sign: int) -> dict[str, Any]:
     """The counts of a model, and its report without what was said of the answers before."""
-    total, by_item = float(batch.rows.weight.sum()), batch.rows.by_item(len(model.n_by_item_))
+    total, results = float(batch.rows.weight.sum()), batch.rows.results(len(model.items_))
     counts = {"answers_added": 0.0, "answers_taken_back": 0.0, "people_added": 0} | model.report_.get("updates", {})
     counts["answers_added" if sign > 0 else "answers_taken_back"] += total
     counts["people_added"] += len(batch.new)
@@ -481,7 +481,7 @@ def _counts_after(model: Any, batch: Batch, sign: int) -> dict[str, Any]:
     report.pop("verdict", None)
     return {
         "_asked": None,
-        "n_by_item_": model.n_by_item_ + sign * by_item,
+        "results_by_item_": model.results_by_item_ + sign * results,
         "n_answers_": model.n_answers_ + sign * total,
         "report_": report,
     }

@@ -17,8 +17,7 @@ from predilect.inference.likelihoods.calibration import Calibration
 from predilect.inference.likelihoods.probit import threshold_for_tie_share
 from predilect.inference.likelihoods.views import PairLikelihood, Probit
 from predilect.inference.people.empirical_bayes import effect_spreads_of, tie_spread_of
-from predilect.inference.people.engaged import log_chances_of_clicks, shares_of_answers
-from predilect.inference.people.expectation import expectation
+from predilect.inference.people.engaged import evidences
 from predilect.inference.people.layout import People, lay_out
 from predilect.inference.people.posterior import PopulationPosterior
 from predilect.models.population.fit import PopulationState, fit_population
@@ -189,12 +188,15 @@ class Fold:
     def evidences(
         self, candidate: Candidate, setting: Hyperparameters, state: PopulationState
     ) -> tuple[FloatArray, FloatArray]:
-        """Log evidence of each person who answered, at a fit, and of clicking at random, (n_active,) each."""
+        """Log evidence of each person who answered, and of clicking at random, (n_active,) each.
+
+        At a fit, with the consensus as it is known without the person's own answers.
+        """
         posterior = state.posterior(self._people(setting), candidate.prior(setting, self.space))
-        people = replace(posterior.people, clicks=np.zeros(0), engaged=np.zeros(0))
-        found = expectation(people, state.sites.copy(), posterior.law, state.delta, executor=self.executor)
-        some = np.flatnonzero(np.diff(people.answer_ptr))
-        return found.evidences[some], log_chances_of_clicks(people, shares_of_answers(people))[some]
+        return evidences(
+            posterior.people, state.sites.copy(), posterior.law, state.C_m, setting.consistency_spread, state.delta,
+            self.executor,
+        )  # fmt: skip
 
     def alone(
         self, candidate: Candidate, setting: Hyperparameters, state: PopulationState, most_work: float,

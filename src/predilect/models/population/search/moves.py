@@ -18,7 +18,7 @@ from predilect._base.types import BoolArray, FloatArray
 from predilect.data.orders import weights_of_rows
 from predilect.inference.gaussian.dense import factorise
 from predilect.inference.likelihoods.calibration import Calibration
-from predilect.inference.people.engaged import PRIOR_OF_RATE, with_clicks
+from predilect.inference.people.engaged import rate_of_clickers, with_clicks
 from predilect.models.population.fit import PopulationState
 from predilect.models.population.pooled import spread_of_item_ties
 from predilect.models.population.prior import (
@@ -46,8 +46,7 @@ ANY, HALF, ONE, CLEARLY = 0.0, SIGNIFICANCE, 1.0, 2.0  # ten answers of one stra
 MAX_TRIALS, _WIDER = 10, 1.25  # EM steps are short: a consensus found so much wider than its prior may want far more
 _DIRECTIONS = (1, 2, 3, 5, 8, 13, 21)  # how many are tried
 _FIRST_TRAIT_SHARE, _FIRST_SPREAD = 0.1, 0.5  # the first over all traits, of how much people differ
-# Rates of clickers, where fits with them begin, how many there are, and what the evidence must gain, in nats.
-_CLICK_RATES, _FIRST_CLICK_RATE, _ROUNDS_OF_CLICKERS, _WORTH_A_TRIAL = np.geomspace(0.01, 0.9, 40), 0.3, 2, 2.0
+_FIRST_CLICK_RATE, _ROUNDS_OF_CLICKERS = 0.3, 3  # the rate at which fits with clickers begin, and how many there are
 _FEW_SURPRISES, _MOST_SURPRISE = 0.5, 50.0  # chance of a person's answers at random over that of the model
 _FEWEST_CLICKERS = 0.05  # of fewer the unit takes no notice
 # Laplace's evidence has people too alike in care. Where they differ in taste by more than this variance, with care
@@ -322,20 +321,17 @@ def clickers(search: HeldOutSearch) -> Proposals[Proposal]:
             if k:  # the first, at the scales of a fit without them, mostly finds too few
                 setting = search.rigid(start, setting)
             warm = search.warmed(setting, warm)
-            gain, rate = _gain_by_clickers(*fold.evidences(start.candidate, start.setting, warm.states[0]))
+            gain, rate = rate_of_clickers(*fold.evidences(start.candidate, setting, warm.states[0]))
             if rate < _FEWEST_CLICKERS:
                 return  # people's consistency would explain more of them away
             setting = replace(setting, click_rate=rate)
-        if gain >= _WORTH_A_TRIAL:  # the evidence wants them: that needs no more than to gain
+        if gain > 0.0:
             yield Proposal(setting, warm)
 
 
-def _gain_by_clickers(of_model: FloatArray, of_clicks: FloatArray) -> tuple[float, float]:
-    """Gain of the evidence by the best rate of clickers, with the prior of the rate, and that rate."""
-    rates = _CLICK_RATES[:, None]
-    gains = np.logaddexp(np.log1p(-rates) + of_model, np.log(rates) + of_clicks) - of_model
-    gain = gains.sum(axis=1) + PRIOR_OF_RATE * np.log1p(-_CLICK_RATES)
-    return float(gain.max()), float(_CLICK_RATES[gain.argmax()])
+def _no_worse(search: HeldOutSearch, old: Chosen, new: Chosen, needs: float) -> bool:
+    """Whether held-out answers do not speak against what the evidence wants: few of them are of who clicks."""
+    return len(new.trial.partial) >= len(old.trial.partial) and not is_better(old.trial, new.trial, needs)
 
 
 # Traits.
@@ -386,14 +382,15 @@ MOVES: tuple[Move, ...] = (
     Move("thresholds of people", own_thresholds, when=lambda search: "tie_spread" in search.free),
     Move("thresholds of items", item_ties, ONE, lambda search: "item_tie_spread" in search.free),
     # Where Σ is held, scales are far off before the walk.
-    Move("clickers", clickers, ANY, lambda search: _may_click(search) and search.best.setting.directions is None),
+    Move("clickers", clickers, CLEARLY, lambda search: _may_click(search) and search.best.setting.directions is None,
+         judge=_no_worse),
     _CONSISTENCY,
     _WALK,
     Move("directions", directions, ANY, lambda search: search.best.setting.directions is not None,
          then=(Move("variance", walk("variance")),)),
     Move("wider consensus", walk("consensus_variance"), when=_wants_wider_consensus, then=(_WALK,)),
     _CONSISTENCY,  # before tastes have the scale they want, care may not show
-    Move("clickers", clickers, ANY, _may_click),
+    Move("clickers", clickers, CLEARLY, _may_click, judge=_no_worse),
     Move("effects of people", own_effects, ONE, lambda search: search.folds[0].people.patterns.shape[1] > 0,
          judge=_better_by_evidence_too),
     Move("traits", of_traits, when=lambda search: search.plan.traits is not None and not search.plan.traits_must,
