@@ -143,6 +143,7 @@ def _model(model: Any, comparisons: Comparisons) -> dict[str, Any]:
         "prior_search": report["prior"],
         "convergence": report["fit"],
         "features": report["features"],
+        "drift": report.get("drift"),
     }
 
 
