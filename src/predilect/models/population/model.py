@@ -32,7 +32,7 @@ from predilect.inference.people.layout import patterns_of
 from predilect.inference.people.posterior import PopulationPosterior
 from predilect.models.checks import check_flags, given_threshold
 from predilect.models.estimator import AnswerCounts, Learned
-from predilect.models.population.drift import check_drift, name_times, refuse_drift, with_drift
+from predilect.models.population.drift import check_drift, name_times, refuse_drift
 from predilect.models.population.over_time import OverTime
 from predilect.models.population.pooled import Believed, PooledColumns, PooledPosterior, pooled_rows
 from predilect.models.population.prior import (
@@ -261,6 +261,8 @@ class Population(OverTime, Tables):  # type: ignore[override]  # answers come af
         return replace(training, comparisons=answers)
 
     def _keep(self, training: Training, learned: Learned) -> None:
+        if self.drift_ is None:
+            training = replace(training, comparisons=training.comparisons.without_times())
         super()._keep(training, learned)
         if self.features_ is not None:
             kept = identified_columns(training.comparisons, self._space, Coding.of(self.features_))
@@ -291,6 +293,8 @@ class Population(OverTime, Tables):  # type: ignore[override]  # answers come af
             trained = train_personal(untimed) if personal else train_pooled(untimed)
             self.drift_, self._of_drift = None, None
             if plan.answers.time is not None:
+                from predilect.models.population.search.drift import with_drift
+
                 trained, self.drift_, self._of_drift = with_drift(plan, trained, self.drift)
         self._functions, self.verdict_ = trained.functions, None
         posterior = trained.posterior

@@ -14,9 +14,7 @@ from predilect._base.types import FloatArray
 from predilect.data import build_frame
 from predilect.data.frames import is_list
 from predilect.data.read.times import shown_times, times_of
-from predilect.decisions.scales import Scale, scale_of
 from predilect.errors import DataError
-from predilect.evaluation.verdict import drift_in_short
 from predilect.inference.gaussian.posterior import GaussianPosterior, Utilities
 from predilect.inference.likelihoods.special import Z_95
 from predilect.models.population.drift import Drift, name_times
@@ -34,50 +32,9 @@ class OverTime:
     _of_drift: dict[str, Any] | None = None
     report_: dict[str, Any]
 
-    def rank(
-        self, user: Any = None, *, at: Any = None, scale: str | Scale = "probit", base: float | None = None,
-        anchor: Any = None,
-    ) -> Any:  # fmt: skip
-        """The board of the crowd, or of one person, best first.
-
-        Parameters
-        ----------
-        user : id, optional
-            A person; by default the consensus, in which every person has an equal voice (pooled: every answer). Where
-            people are found hardly to differ (:meth:`describe` says so) a person's board is nearly the crowd's, with
-            intervals that do not allow for people who differ more.
-        at : date, timestamp, number or text, optional
-            The time of the board, of ratings over time; by default that of the last answers. Between answers it is
-            interpolated; beyond them ratings return to each item's mean.
-        scale : {"probit", "logit", "elo", "0-100", "share"}, default "probit"
-            Of the scores: noise of one answer, log-odds, Elo points, from the last item to the first, Bradley-Terry
-            shares in per cent; defined in docs/reference/outputs.md. "elo:1000" and "elo:1000:ITEM" say base and anchor
-            too.
-        base : float, optional
-            Score of the mean of the items, or of the anchor; by default 0.
-        anchor : item, optional
-            The item that has the score ``base``; intervals are of the distance to it then.
-
-        Returns
-        -------
-        board : data frame of the caller's kind
-            Columns item, mean, sd, lower, upper (score with its 95 % interval; by default the utility centred over the
-            items, in units of the noise of one answer), rank, rank_low, rank_high (95 % interval of the rank), p_best,
-            tier, tied_with_leader (the first item is not better with more than 95 % probability), n (answers, of all
-            times).
-
-        Raises
-        ------
-        DataError
-            If the user or the anchor is not known, the scale is none or has neither base nor anchor, or ``at`` is no
-            time, or one of ratings that do not move.
-        """
-        if at is None:
-            return super().rank(user, scale=scale, base=base, anchor=anchor)  # type: ignore[misc]
-        now: Any = self._now()  # type: ignore[attr-defined]
-        unit = scale_of(scale, now._likelihood.name, base, anchor)
-        found = _utilities(now, _times(now, at))[0]
-        return now._frame(unit.of_board(now._board(found), found, now.items_), now._n_answers_by_item(user))
+    def _at(self, at: Any) -> Utilities:
+        """See :meth:`~predilect.models.boards.RankingEstimator._at`."""
+        return _utilities(self, _times(self, at))[0]
 
     def history(self, items: Sequence[Any] | None = None, *, at: Any = None) -> Any:
         """The crowd's utilities at several times, where ratings move.
@@ -125,6 +82,8 @@ class OverTime:
         report = self.report_.get("drift")
         if report is None:
             return []
+        from predilect.evaluation.verdict import drift_in_short
+
         sentence = drift_in_short(report)
         lines = [sentence[0].upper() + sentence[1:]]
         return lines if self.drift_ is None else lines + self.drift_.describe(report)
@@ -144,6 +103,8 @@ def _drift_of(model: Any) -> Drift:
     """What is known of items that move; DataError where they do not."""
     drift: Drift | None = model.drift_
     if drift is None:
+        from predilect.evaluation.verdict import drift_in_short
+
         found = model.report_.get("drift")
         why = "the fit was given no times of the answers" if found is None else drift_in_short(found)
         raise DataError(
