@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from predilect.inference.latent.drift import Chain, Moving, State, TimedAnswers, fit_drift, grid_of, refined
+from predilect.inference.latent.drift import Chain, Moving, States, TimedAnswers, fit_drift, grid_of, refined
 from predilect.inference.latent.pooled import PooledAnswers, PooledPrior, refit_pooled
 from referees import dense_drift
 from tolerances import EXACT, ITERATIVE
@@ -109,7 +109,7 @@ def test_solving_is_the_inverse_of_the_precision():
     timed = answers()
     found = fit_drift(timed, prior(timed), MOVING, 0.3)
     rng = np.random.default_rng(3)
-    right = State(rng.standard_normal((T, N)), rng.standard_normal(N))
+    right = States(rng.standard_normal((T, N)), rng.standard_normal(N))
     solved = found.chain.solve(right)
     cross = [H for _, H in found.chain.covariances()][::-1]
     m = found.chain.covariance @ right.rest + sum(H.T @ g for H, g in zip(cross, right.g, strict=True))

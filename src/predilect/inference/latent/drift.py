@@ -5,7 +5,7 @@
 In state space (Särkkä and Solin 2019, ch. 12): g is Markov, so the precision of all (item, time) states is block
 tridiagonal with multiples of I beside its diagonal, and bordered by m and the effects of covariates. Laplace's
 approximation by Newton's method, and expectation propagation from there; elimination in order of time is the Kalman
-filter of all items together, and the way back the Rauch-Tung-Striebel smoother. docs/math/population.md section 9.
+filter of all items together, and the way back the Rauch-Tung-Striebel smoother. docs/math/population.md section 8.
 """
 
 from __future__ import annotations
@@ -84,17 +84,17 @@ class TimedAnswers:
         )  # fmt: skip
         return TimedAnswers(fewer, self.at[kept], self.times[:place])
 
-    def margins(self, prior: PooledPrior, state: State) -> FloatArray:
+    def margins(self, prior: PooledPrior, state: States) -> FloatArray:
         """Margins of the answers, (n_rows,)."""
         of_time = state.g[self.at, self.rows.left] - state.g[self.at, self.rows.right]
         return prior.margins(self.rows, state.rest) + of_time
 
-    def gather(self, prior: PooledPrior, flow: FloatArray) -> State:
+    def gather(self, prior: PooledPrior, flow: FloatArray) -> States:
         """Gradient in the states of that in the margins, (n_rows,)."""
         n, T = self.rows.n_items, len(self.times)
         left, right = self.at * n + self.rows.left, self.at * n + self.rows.right
         g = np.subtract(np.bincount(left, flow, T * n), np.bincount(right, flow, T * n), dtype=float)
-        return State(g.reshape(T, n), prior.gather(self.rows, flow))
+        return States(g.reshape(T, n), prior.gather(self.rows, flow))
 
     def variances(self, prior: PooledPrior, chain: Chain) -> FloatArray:
         """Variances of the margins of the answers, (n_rows,)."""
@@ -111,24 +111,24 @@ class TimedAnswers:
         ]
 
 
-class State(NamedTuple):
+class States(NamedTuple):
     """Moving parts at each time, (T, n_items), and m with the effects of covariates, (M,)."""
 
     g: FloatArray
     rest: FloatArray
 
-    def plus(self, other: State, factor: float = 1.0) -> State:
+    def plus(self, other: States, factor: float = 1.0) -> States:
         """The sum, with so many times the other."""
-        return State(self.g + factor * other.g, self.rest + factor * other.rest)
+        return States(self.g + factor * other.g, self.rest + factor * other.rest)
 
     @property
     def flat(self) -> FloatArray:
         """All numbers, (T n_items + M,)."""
         return np.concatenate([self.g.ravel(), self.rest])
 
-    def like(self, flat: FloatArray) -> State:
+    def like(self, flat: FloatArray) -> States:
         """A state of this shape."""
-        return State(flat[: self.g.size].reshape(self.g.shape), flat[self.g.size :])
+        return States(flat[: self.g.size].reshape(self.g.shape), flat[self.g.size :])
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +167,7 @@ class Chain:
         last = factorise(symmetrise(rest))
         return cls(beside, inverses, borders, last.inverse(), log_det + last.log_det())
 
-    def solve(self, right: State) -> State:
+    def solve(self, right: States) -> States:
         """Solution of the precision."""
         w, rest = right.g.copy(), right.rest.copy()
         for j, Y in enumerate(self.border):
@@ -178,7 +178,7 @@ class Chain:
         for j in reversed(range(len(w))):
             later = w[j] - self.beside[j] * w[j + 1] if j < len(self.beside) else w[j]
             w[j] = self.inverse[j] @ later - self.border[j] @ rest
-        return State(w, rest)
+        return States(w, rest)
 
     def covariances(self) -> Iterator[tuple[FloatArray, FloatArray]]:
         """Cov(g_j) (n, n) and Cov(g_j, rest) (n, M), from the last time to the first; 12 n³ operations a time."""
@@ -213,7 +213,7 @@ def covariance_of_utilities(V: FloatArray, H: FloatArray, S: FloatArray) -> Floa
 class Drifting:
     """Gaussian approximation of utilities that move: ``state`` is its mode."""
 
-    state: State
+    state: States
     chain: Chain
     about: list[FloatArray]  # information of the answers at each time
     evidence: float  # Laplace's, in nats
@@ -222,7 +222,7 @@ class Drifting:
 
 
 @dataclass(frozen=True, slots=True)
-class _Joint:
+class _LogPosterior:
     """The joint log posterior of all states."""
 
     answers: TimedAnswers
@@ -230,20 +230,20 @@ class _Joint:
     moving: Moving
     delta: float
 
-    def of_prior(self, one: State) -> State:
+    def of_prior(self, one: States) -> States:
         """Product of the prior precision and a state."""
         diagonal, beside, _ = self.moving.chain(self.answers.times)
         g = diagonal[:, None] * one.g
         g[:-1] += beside[:, None] * one.g[1:]
         g[1:] += beside[:, None] * one.g[:-1]
-        return State(g, self.prior.times(one.rest))
+        return States(g, self.prior.times(one.rest))
 
-    def view(self, one: State) -> tuple[float, FloatArray, Precision]:
+    def view(self, one: States) -> tuple[float, FloatArray, Precision]:
         """Value, slopes of the likelihood in the margins, and their information."""
         value, slope, weight = self.answers.rows.views(self.delta, self.answers.margins(self.prior, one))
         return value - 0.5 * float(one.flat @ self.of_prior(one).flat), slope, weight
 
-    def step(self, one: State, slope: FloatArray, weight: Precision, chain: Chain) -> tuple[State, int]:
+    def step(self, one: States, slope: FloatArray, weight: Precision, chain: Chain) -> tuple[States, int]:
         """Step of Newton's method, by conjugate gradients with a factor that may be older; products it took."""
         answers, prior = self.answers, self.prior
 
@@ -277,9 +277,9 @@ def fit_drift(
     Steps are by conjugate gradients with the factor of an earlier step, which is made anew where they take many
     products. Concave: ``start``, another fit to these answers, does not change the mode.
     """
-    joint = _Joint(answers, prior, moving, delta)
+    joint = _LogPosterior(answers, prior, moving, delta)
     T, n = len(answers.times), answers.rows.n_items
-    state = State(np.zeros((T, n)), np.zeros(len(prior.precision))) if start is None else start.state
+    state = States(np.zeros((T, n)), np.zeros(len(prior.precision))) if start is None else start.state
     value, slope, weight = joint.view(state)
     chain = joint.factor(weight)[1] if start is None else start.chain
     size, iterations = math.inf, 0
@@ -293,7 +293,7 @@ def fit_drift(
             new = joint.view(state.plus(step))
             if new[0] >= value - 1e-12 * abs(value):  # rounding alone may lower it by a few ulps at the mode
                 break
-            step = State(0.5 * step.g, 0.5 * step.rest)
+            step = States(0.5 * step.g, 0.5 * step.rest)
         state, (value, slope, weight) = state.plus(step), new
     about, chain = joint.factor(weight)
     log_det = moving.chain(answers.times)[2]
@@ -310,7 +310,7 @@ def refined(answers: TimedAnswers, prior: PooledPrior, moving: Moving, delta: fl
     rows = answers.rows
     if rows.orders is not None:
         return found
-    likelihood, joint = rows.likelihood(delta), _Joint(answers, prior, moving, delta)
+    likelihood, joint = rows.likelihood(delta), _LogPosterior(answers, prior, moving, delta)
     margin = answers.margins(prior, found.state)
     _, slope, curvature = likelihood.at(rows.outcome, margin)
     sites = Sites(curvature, slope + curvature * margin)
