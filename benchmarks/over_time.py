@@ -100,18 +100,17 @@ def log_loss(p: FloatArray, outcome: NDArray[np.int64]) -> float:
 
 
 def elo(made: League, start: int) -> float:
-    """Log loss of the games from ``start`` on, foretold one by one, with the step that is best on them."""
+    """Log loss of the games from ``start`` on, by ratings after the game before it, with the step that is best on them."""
     losses = []
     items, codes = np.unique(np.concatenate([made.games["left"], made.games["right"]]), return_inverse=True)
     left, right = np.split(codes, 2)
     for step in _STEPS_OF_ELO:
-        rating, p = np.zeros(len(items)), np.zeros(len(left))
-        for k in range(len(left)):
-            p[k] = expit(rating[left[k]] - rating[right[k]])
-            change = step * (0.5 * (made.outcome[k] + 1) - p[k])
-            rating[left[k]] += change
-            rating[right[k]] -= change
-        losses.append(log_loss(p[start:], made.outcome[start:]))
+        rating = np.zeros(len(items))
+        for a, b, y in zip(left[:start], right[:start], made.outcome[:start], strict=True):
+            change = step * (0.5 * (y + 1) - expit(rating[a] - rating[b]))
+            rating[a] += change
+            rating[b] -= change
+        losses.append(log_loss(expit(rating[left[start:]] - rating[right[start:]]), made.outcome[start:]))
     return min(losses)
 
 

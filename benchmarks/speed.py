@@ -201,7 +201,7 @@ CASES: dict[str, tuple[Callable[[], Any], dict[str, float]]] = {
     "GaSPK, 264 people, 35 choices of 8 attributes": (lambda: trade_offs(35), {"": 16.0}),
     "GaSPK, 264 people, 350 choices of 8 attributes": (lambda: trade_offs(350), {"": 26.0}),
     "a million votes": (votes, {"read": 2.0, "fit": 1.0}),
-    "ratings over time: 500 items, 100 000 games": (lambda: {"": busy()}, {"": 20.0}),
+    "ratings over time: 500 items, 100 000 games": (lambda: {"": (busy()[0], np.nan)}, {"": 20.0}),
     "bundled votes": (demo, {"fit": 4.0, "verdict": 4.0}),
     "compilation": (compilation, {"": 12.0}),
 }

@@ -28,7 +28,7 @@ from predilect.inference.latent.single import change_of_margin
 
 NEWTON_TOLERANCE = 1e-9  # of the largest change of a margin in a step of Newton's method, in units of the noise
 _MAX_NEWTON, _MAX_HALVINGS = 60, 30
-EP_TOLERANCE, _MOST_SWEEPS = 1e-5, 50  # of a margin that a sweep would change, in units of the noise
+EP_TOLERANCE, _MOST_SWEEPS = 1e-4, 50  # of a margin that a sweep would change, in units of the noise
 SAME_TIME = 1e-7  # of the span: times that are nearer to each other are one, as rounding would drown what lies between
 _SOLVED, _MOST_SOLVING = 1e-4, 300  # of a step by conjugate gradients
 # Products, and those for each item, after which a new factor is made: it costs about as much as they do.

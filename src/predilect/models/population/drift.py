@@ -6,7 +6,7 @@ import math
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
@@ -16,22 +16,19 @@ from predilect._base.types import FloatArray, IntArray, is_number
 from predilect.data import Comparisons
 from predilect.data.read.times import DATES, time_in_words
 from predilect.errors import DataError, DataWarning
-from predilect.inference.latent.drift import (
-    SAME_TIME,
-    Chain,
-    Drifting,
-    Moving,
-)
 from predilect.inference.latent.pooled import (
     PooledPrior,
     laplacian,
 )
 from predilect.models.population.pooled import Believed
 
+if TYPE_CHECKING:
+    from predilect.inference.latent.drift import Drifting, Moving
+
 MOST_ITEMS = 999  # every time has a dense matrix of them
 _FAR = 0.25  # of the memory, beyond which a board is extrapolated
 _MOST_SHOWN = 60  # times of a history that nobody asked for
-_WHOLE_DAYS = 2.0  # apart, from which on they are whole days
+_WHOLE_DAYS = 1.0  # apart, from which on they are whole days
 
 
 @dataclass(frozen=True)
@@ -111,6 +108,8 @@ class Drift:
 
         O((T + n_at) n_items³) for T times of answers.
         """
+        from predilect.inference.latent.drift import Chain, Moving
+
         at = self._told_apart(at)
         times = np.union1d(self.times, at)
         own = np.searchsorted(times, self.times)
@@ -130,6 +129,8 @@ class Drift:
 
     def _told_apart(self, at: FloatArray) -> FloatArray:
         """The times, those that are next to each other, or to one of the answers, as one."""
+        from predilect.inference.latent.drift import SAME_TIME
+
         first, apart = self.times[0], SAME_TIME * max(self.now - self.times[0], self.length)
         at = first + apart * np.round((at - first) / apart)
         near = self.times[np.abs(self.times[:, None] - at).argmin(axis=0)]

@@ -32,7 +32,7 @@ from predilect.models.population.search.plan import Plan
 from predilect.models.population.train import Trained
 
 _MOST_TIMES, _MOST_OF_SEARCH, _FEWEST_TIMES = 1000, 200, 16
-_WORK, _WORK_OF_SEARCH = 4.5e10, 2e9  # operations of an elimination, 6 T n³
+_WORK, _WORK_OF_SEARCH = 3e10, 2e9  # operations of an elimination, 6 T n³
 _ITEMS_OF_SEARCH, _ROWS_OF_SEARCH = 150, 2000  # the busiest items settle the hyper-parameters of all
 # Weak priors: a factor e² about 1 of the level's variance, as in the pooled model; about a quarter of it and a quarter
 # of the span of what moves.
