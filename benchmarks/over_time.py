@@ -100,7 +100,7 @@ def log_loss(p: FloatArray, outcome: NDArray[np.int64]) -> float:
 
 
 def elo(made: League, start: int) -> float:
-    """Log loss of the games from ``start`` on, by ratings after the game before it, with the step that is best on them."""
+    """Log loss of the games from ``start`` on, by ratings after those before, with the step that is best on them."""
     losses = []
     items, codes = np.unique(np.concatenate([made.games["left"], made.games["right"]]), return_inverse=True)
     left, right = np.split(codes, 2)

@@ -15,6 +15,7 @@ import predilect
 from predilect import Comparisons, Population
 from predilect.errors import DataError, DataWarning
 from predilect.papers.gppl import GPPL
+from predilect.show.charts.pictures import OF_A_MODEL, history_chart
 from tolerances import EXACT, ITERATIVE
 
 GIVEN = (0.4, 25.0)  # s_d and ℓ
@@ -141,6 +142,18 @@ def test_a_history_is_of_boards_at_its_times():
     assert (whole["lower"] < whole["mean"]).all()
     centred = whole.group_by("time").agg(pl.col("mean").sum())["mean"]
     np.testing.assert_allclose(centred, 0.0, atol=EXACT)
+
+
+def test_a_picture_has_a_panel_for_each_leader():
+    chart = history_chart(model())
+    best = pl.DataFrame(model().rank())["item"].to_list()
+    assert [row[0].axes[1] for row in chart.data.rows] == best[:6]
+    (series,) = chart.data.rows[0][0].data.series
+    theirs = model().history([best[0]])
+    assert list(series.y) == theirs["mean"].to_list()
+    assert list(series.lower) == theirs["lower"].to_list()
+    one = OF_A_MODEL["history"](model(), item="item-003", at=[10.0, 90.0])
+    assert list(one.data.series[0].x) == [10.0, 90.0]
 
 
 def test_times_beyond_the_answers_are_extrapolated_with_a_warning():
