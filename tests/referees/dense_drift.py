@@ -53,7 +53,7 @@ def laplace(K, A, outcome, delta: float = 0.0, rounds: int = 60) -> Dense:
     return Dense(K @ A.T @ a, C, float(evidence))
 
 
-def ep(K, A, outcome, rounds: int = 12) -> Dense:
+def ep(K, A, outcome, rounds: int = 30) -> Dense:
     """Sequential expectation propagation of decided answers, site by site."""
     precision, linear = np.zeros(len(A)), np.zeros(len(A))
     C, mean = K.copy(), np.zeros(len(K))

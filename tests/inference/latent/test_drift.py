@@ -10,7 +10,7 @@ import pytest
 from predilect.inference.latent.drift import Chain, Moving, States, TimedAnswers, fit_drift, grid_of, refined
 from predilect.inference.latent.pooled import PooledAnswers, PooledPrior, refit_pooled
 from referees import dense_drift
-from tolerances import EXACT, ITERATIVE
+from tolerances import CONVERGED, EXACT, ITERATIVE
 
 N, T = 6, 40
 LEVEL, MOVING = 1.3, Moving(0.5, 2.0)
@@ -71,11 +71,13 @@ def test_expectation_propagation_is_that_of_the_dense_process():
     rows = PooledAnswers(timed.rows.left, timed.rows.right, outcome, np.ones(len(A)), 8)
     timed = TimedAnswers(rows, timed.at, timed.times)
     laplace = fit_drift(timed, prior(timed), MOVING, 0.0)
-    found = refined(timed, prior(timed), MOVING, 0.0, laplace)
+    found = refined(timed, prior(timed), MOVING, 0.0, laplace, CONVERGED)
     reference = dense_drift.ep(K, A, outcome)
     sd = np.concatenate([np.sqrt(np.diagonal(C)) for C in found.chain.utilities()][::-1])
-    np.testing.assert_allclose((found.state.rest + found.state.g).ravel(), reference.mean, atol=1e-4)
-    np.testing.assert_allclose(sd, np.sqrt(np.diagonal(reference.covariance)), rtol=1e-4)
+    np.testing.assert_allclose((found.state.rest + found.state.g).ravel(), reference.mean, atol=ITERATIVE)
+    np.testing.assert_allclose(sd, np.sqrt(np.diagonal(reference.covariance)), rtol=ITERATIVE)
+    usual = refined(timed, prior(timed), MOVING, 0.0, laplace)  # leaves off earlier
+    np.testing.assert_allclose(usual.state.flat, found.state.flat, atol=1e-3)
     shrunk = np.polyfit(reference.mean, (laplace.state.rest + laplace.state.g).ravel(), 1)[0]
     assert 0.8 < shrunk < 0.97  # modes lie nearer to 0 than means: why it is not the end
 
@@ -88,9 +90,10 @@ def test_a_weight_is_as_many_answers_to_expectation_propagation():
                    weight=np.ones(160))  # fmt: skip
     each = TimedAnswers(both, timed.at[twice], timed.times)
     one, two = (
-        refined(some, prior(some), MOVING, 0.3, fit_drift(some, prior(some), MOVING, 0.3)) for some in (double, each)
+        refined(some, prior(some), MOVING, 0.3, fit_drift(some, prior(some), MOVING, 0.3), CONVERGED)
+        for some in (double, each)
     )
-    np.testing.assert_allclose(one.state.flat, two.state.flat, atol=1e-4)
+    np.testing.assert_allclose(one.state.flat, two.state.flat, atol=ITERATIVE)
 
 
 def test_without_anything_that_moves_it_is_the_pooled_model():

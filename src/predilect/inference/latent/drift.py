@@ -301,7 +301,10 @@ def fit_drift(
     return Drifting(state, chain, about, evidence, iterations, size)
 
 
-def refined(answers: TimedAnswers, prior: PooledPrior, moving: Moving, delta: float, found: Drifting) -> Drifting:
+def refined(
+    answers: TimedAnswers, prior: PooledPrior, moving: Moving, delta: float, found: Drifting,
+    tolerance: float = EP_TOLERANCE,
+) -> Drifting:  # fmt: skip
     """Expectation propagation from Laplace's approximation, whose modes lie nearer to 0 than means do.
 
     Parallel, with step control, as :func:`~predilect.inference.latent.ep.ep`; 18 T n³ operations a sweep. The evidence
@@ -322,7 +325,7 @@ def refined(answers: TimedAnswers, prior: PooledPrior, moving: Moving, delta: fl
         target = refreshed(likelihood, rows.outcome, rows.weight, sites, mean, var)
         residual = change_of_margin(rows.weight, sites, target, mean, var)
         found = Drifting(state, chain, about, found.evidence, sweep, residual)
-        if residual <= EP_TOLERANCE:
+        if residual <= tolerance:
             break
         step = 0.5 * step if residual > last else min(1.2 * step, 1.0)
         sites, last = sites.towards(target, step), residual
