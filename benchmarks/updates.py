@@ -66,7 +66,8 @@ def with_answers(model: Population, comparisons: Comparisons) -> Population:
     new = Population(**model.get_params())
     vars(new).update(vars(model))
     new.posterior_, new.users_, new.report_ = posterior, comparisons.users, {}
-    new.n_by_item_, new.n_answers_, new.verdict_ = model.n_by_item_.copy(), comparisons.n_answers, None
+    new.results_by_item_, new.n_answers_ = model.results_by_item_.copy(), comparisons.n_answers
+    new.verdict_ = None
     begin_updates(new, comparisons)
     return new
 

@@ -26,7 +26,7 @@ from predilect.examples.__main__ import main as examples
 from predilect.show.charts import pictures
 from predilect.show.charts.chart import Chart
 from predilect.show.charts.facts import pairs_of, part_worths_of, people_map
-from predilect.show.charts.svg import style, svg
+from predilect.show.charts.svg import standing_alone
 from predilect.show.report.leaderboard import shared_segments
 from readme import PICTURE, ROOT, draw, in_a_folder_of_its_own, ran_demo, rewritten, valued, wrapped
 
@@ -69,7 +69,7 @@ def ran(name: str) -> Page:
             copy_into(".")
         text = BLOCK.sub(again, text)
         drawn = PAGES[name](names)
-    return Page(text, {file: standing_alone(svg(chart)) for file, chart in drawn.items()})
+    return Page(text, {file: standing_alone(chart) for file, chart in drawn.items()})
 
 
 def answered(session: str) -> str:
@@ -113,16 +113,6 @@ def excerpt(shown: list[str], told: list[str]) -> list[str]:
         above = place + 1 + len(rest) * (len(whole) == 1)
         found += whole if len(whole) > 1 else told[place:above]
     return found
-
-
-def standing_alone(drawn: str) -> str:
-    """A chart as a file: with its colours, and a size of its own."""
-    found = re.match(r'(<svg [^>]*)class="chart"([^>]*) viewBox="0 0 (\S+) (\S+)" style="[^"]*">', drawn)
-    assert found is not None
-    before, after, width, height = found.groups()
-    size = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
-    own = f"{style()}svg.chart{{width:{width}px;height:{height}px}}"
-    return f'{before}class="chart predilect"{after} {size}><style>{own}</style>{drawn[found.end() :]}\n'
 
 
 def of_arena(names: dict[str, Any]) -> dict[str, Chart]:

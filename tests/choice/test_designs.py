@@ -148,3 +148,39 @@ def test_print_shows_a_design_in_short():
     assert lines[3] == "None"
     assert len(text) < 700
     assert "Priors" not in str(design({"price": [1, 2, 3]}, 3, 2))
+
+
+def test_overlap_counts_levels_that_alternatives_share():
+    found = design({"price": [1, 2, 3], "care": ["yes", "no"]}, 4, 3, n_starts=2)
+    for row in found.overlap.iter_rows(named=True):
+        shares = [3 - len(set(task)) for task in found.table[row["attribute"]].to_numpy().reshape(4, 3).tolist()]
+        assert row["overlap"] == pytest.approx(np.mean(shares) / 2)
+        assert row["least"] == {"price": 0.0, "care": 0.5}[row["attribute"]]
+
+
+def test_people_who_differ_by_nothing_give_the_errors_of_a_logit():
+    found = design(LEVELS, 6, 3, priors=PRIORS, n_starts=2)
+    nothing = found.expected(50, spreads={"price": 0.0})
+    assert nothing.equals(found.expected(50))
+    little, more = (found.expected(50, spreads={"price": sd}).filter(attribute="price")["se"][0] for sd in (1e-4, 1.0))
+    assert little == pytest.approx(found.expected(50).filter(attribute="price")["se"][0], rel=1e-3)
+    assert more > 1.5 * little
+    # Where people differ by far more than answers leave open, the error is that of a mean of so many people.
+    for name, row in (("price", 0), ("care", 0)):
+        far = found.expected(400, spreads={name: 50.0}).filter(attribute=name)["se"][row]
+        assert far > 50.0 / np.sqrt(400)
+
+
+@pytest.mark.slow
+def test_the_errors_of_people_who_differ_are_those_of_a_mixed_logit():
+    spreads = {"price": 0.6, "brand": 0.8, "care": 0.5}
+    found = design(LEVELS, 8, 3, priors=PRIORS, n_starts=3, n_blocks=2)
+    said = found.expected(150, spreads=spreads)
+    errors = []
+    for seed in range(3):
+        model = MixedLogit(method="simulated", covariance="diagonal", n_draws=200, n_jobs=1)
+        errors.append(model.fit(found.answers(150, seed, spreads=spreads)).summary().table.filter(what="mean"))
+    mean = pl.concat(errors).group_by("attribute", "level").agg(pl.col("hessian").mean())
+    both = said.join(mean, on=["attribute", "level"])
+    assert len(both) == 9
+    np.testing.assert_allclose(both["se"], both["hessian"], rtol=0.2)  # of one study these vary by a tenth

@@ -38,6 +38,10 @@ COLUMNS = [
     "tier",
     "tied_with_leader",
     "n",
+    "wins",
+    "ties",
+    "losses",
+    "win_share",
 ]
 
 
@@ -253,7 +257,8 @@ class PredictionContract(EstimatorContract):
     def test_without_ranks_the_scores_are_the_same(self, model):
         for user in (None, *model.users_.ids[:1]) if model.personal_ else (None,):
             whole, scores = model.utilities(user), model.utilities(user, ranks=False)
-            assert list(scores.columns) == ["item", "mean", "sd", "lower", "upper", "n"]
+            counts = ["n", "wins", "ties", "losses", "win_share"]
+            assert list(scores.columns) == ["item", "mean", "sd", "lower", "upper", *counts]
             for name in scores.columns[1:]:
                 np.testing.assert_allclose(scores[name], whole[name], atol=1e-6)  # a board makes near ties equal
             assert scores["item"].to_list() == whole["item"].to_list() == model.items_.ids

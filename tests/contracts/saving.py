@@ -180,7 +180,7 @@ DAMAGE = {
     ),
     "a mean that is no number": edit_arrays(lambda arrays: arrays[mean_of(arrays)].__setitem__(0, np.nan)),
     "a mean beyond all": edit_arrays(lambda arrays: arrays[mean_of(arrays)].__setitem__(0, 1e308)),
-    "a negative count": edit_arrays(lambda arrays: arrays["n_by_item"].__setitem__(0, -1.0)),
+    "a negative count": edit_arrays(lambda arrays: arrays["results_by_item"].__setitem__((0, 0), -1.0)),
     "a covariance that is none": edit_arrays(lambda arrays: uncertainty(arrays).__setitem__(..., -1.0)),
     "a covariance that is not symmetric": edit_arrays(skew),
     "arrays that unpack to more than their file": compress_arrays,
@@ -304,7 +304,7 @@ class SavingContract(EstimatorContract):
 
     def test_numbers_that_somebody_else_wrote_are_refused_by_the_checksum_alone(self, model, tmp_path):
         model.save(tmp_path / "model")
-        edit_arrays(lambda arrays: arrays["n_by_item"].__setitem__(0, 77.0))(tmp_path / "model")
+        edit_arrays(lambda arrays: arrays["results_by_item"].__setitem__(0, [70.0, 0.0, 7.0]))(tmp_path / "model")
         with pytest.raises(DataError, match=r"damaged model .*checksum"):
             type(model).load(tmp_path / "model")
         seal(tmp_path / "model")

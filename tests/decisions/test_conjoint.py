@@ -41,7 +41,7 @@ class Given:
     def utilities(self, user, rows):
         return self.c[user] @ rows.T
 
-    def chances(self, V):
+    def chances(self, V, user, rows):
         return logit_chances(V)
 
 

@@ -178,11 +178,20 @@ def test_what_is_certain_has_no_interval():
 
 def test_columns_carry_ids_and_counts_in_the_order_of_the_board():
     board = rank_items(np.array([0.0, 2.0, 1.0]), np.eye(3))
-    columns = board_columns(board, Vocabulary(["a", "b", "c"]), np.array([5.0, 6.0, 7.0]))
+    results = np.array([[2.0, 1.0, 2.0], [6.0, 0.0, 0.0], [0.0, 4.0, 3.0]])
+    columns = board_columns(board, Vocabulary(["a", "b", "c"]), results)
     assert list(columns["item"]) == ["b", "c", "a"]
-    assert columns["n"].tolist() == [6, 7, 5]
-    assert columns["n"].dtype == np.int64
-    assert board_columns(board, Vocabulary([1, 2, 3]), np.array([0.5, 6.0, 7.0]))["n"].tolist() == [6.0, 7.0, 0.5]
+    for name, expected in {"n": [6, 7, 5], "wins": [6, 0, 2], "ties": [0, 4, 1], "losses": [0, 3, 2]}.items():
+        assert columns[name].tolist() == expected
+        assert columns[name].dtype == np.int64
+    assert columns["win_share"].to_list() == pytest.approx([1.0, 2 / 7, 0.5])
+    half = np.array([[0.5, 0.0, 0.0], [6.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
+    columns = board_columns(board, Vocabulary([1, 2, 3]), half)
+    assert columns["n"].to_list() == [6.0, 0.0, 0.5]
+    assert columns["win_share"].to_list() == [1.0, None, 1.0]
+    of_people = board_columns(board, Vocabulary([1, 2, 3]), half[:, :1])  # of a small model, how many alone
+    assert of_people["n"].to_list() == [6.0, 0.0, 0.5]
+    assert of_people["wins"].to_list() == of_people["win_share"].to_list() == [None] * 3
     np.testing.assert_array_equal(columns["p_best"], board.p_best)
 
 

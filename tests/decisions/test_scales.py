@@ -79,6 +79,17 @@ def test_an_anchor_has_the_base_and_intervals_are_of_the_distance_to_it(model):
     assert (at["mean"], at["sd"], at["lower"], at["upper"]) == (1500.0, 0.0, 1500.0, 1500.0)
 
 
+def test_a_gap_of_elo_says_which_share_it_is_where_there_are_ties():
+    unit = scale_of("elo", "probit")
+    said = unit.ties(0.4)
+    better, worse = ndtr(1.0 - 0.4), ndtr(-1.0 - 0.4)
+    assert f"a win share, ties halved, of {100 * (better + 0.5 * (1 - better - worse)):.0f} %" in said
+    usual = 100 / (1 + 10 ** (-unit.per_probit / 400))
+    assert f"{usual:.0f} % by the usual formula of Elo" in said
+    assert "formula of Elo" not in scale_of("probit", "probit").ties(0.4)
+    assert unit.ties(0.0) == ""
+
+
 def test_0_to_100_ends_at_the_first_and_the_last_item(model, of_people):
     for board in (model.rank(scale="0-100"), of_people.rank(of_people.users_.ids[1], scale="0-100")):
         mean = pl.DataFrame(board)["mean"].to_numpy()

@@ -31,7 +31,7 @@ def kept(poll, kind="answered"):
 
 
 def said(poll):
-    return poll.export("answers").drop("time", "shown_ms").rows()
+    return poll.export("answers").drop("time", "shown_ms", "reason").rows()
 
 
 def test_a_question_stays_until_it_is_answered(tmp_path):

@@ -14,7 +14,7 @@ from cli.running import run
 from live.polls import made, of_kind, reply
 from predilect.errors import DataError
 from predilect.live.answers import comparisons, standing
-from predilect.live.belief import fitted, names_of
+from predilect.live.belief import fitted, keys_of
 from predilect.live.exports import written
 from predilect.models.registry import estimator
 from tolerances import EXACT
@@ -107,7 +107,7 @@ def test_the_board_of_the_export_is_that_of_the_poll(tmp_path, kind, strategy):
         file = tmp_path / "answers.csv"
         file.write_bytes(written(poll.export("answers"), "csv"))
         state = poll.log.state
-        model = estimator("population")(ties=kind == "pair", n_jobs=1).fit(predilect.read(file), items=names_of(state))
+        model = estimator("population")(ties=kind == "pair", n_jobs=1).fit(predilect.read(file), items=keys_of(state))
         one, other = (pl.DataFrame(each.rank()).sort("item") for each in (model, fitted(state, 0)))
         assert np.allclose(one["mean"], other["mean"], rtol=0, atol=EXACT)
         assert one["n"].to_list() == other["n"].to_list()

@@ -208,7 +208,7 @@ def test_a_change_replaces_and_never_alters(kind):
     model.update(**one(LATER[0]))
     before, known = copy.copy(model), fitted(kind).update(**one(LATER[0]))
     much(model)
-    for name in ("n_answers_", "n_by_item_", "report_", "_added_users"):
+    for name in ("n_answers_", "results_by_item_", "report_", "_added_users"):
         assert np.array_equal(getattr(before, name), getattr(known, name)), name
     assert before.comparisons_ == known.comparisons_
     assert before.rank("person 0003").equals(known.rank("person 0003"))

@@ -12,6 +12,7 @@ axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="needs
 
 from live.polls import answered, made  # noqa: E402
 from live.served import served  # noqa: E402
+from outside.looked import check  # noqa: E402
 
 pytestmark = pytest.mark.slow
 ITEMS = [
@@ -31,6 +32,13 @@ def place(tmp_path_factory):
         with made(folder / f"{kind}.db", ITEMS, **told) as poll:
             tokens[kind] = poll.token
             answered(poll, [f"p{k}" for k in range(4)], 3)
+    told = {"at_once": True, "limit": 3, "proposals": True, "public": True, "own_ranking": 2}
+    with made(folder / "once.db", ITEMS, name="once", question="Which idea?", consent="For a *study*.", **told) as poll:
+        tokens["once"] = poll.token
+        poll.edit_item(
+            ITEMS[0], description="Why:\n\n- *books*\n- <b onclick=alert(3)>b</b>", link="https://a.example/b"
+        )
+        answered(poll, [f"p{k}" for k in range(6)], 3)
     with served(str(folder)) as (address, host):
         yield address, host, tokens
 
@@ -61,18 +69,6 @@ def opened(browser, place):
 
 
 A_GLANCE = 450  # milliseconds after which a question may be answered
-WIDE = """width => [...document.querySelectorAll("main *, header *")].filter(one => !one.closest(".scroll *")
-  && one.getBoundingClientRect().right > width).map(one => one.outerHTML.slice(0, 200))"""
-
-
-def check(page, address, width):
-    """The page asks nothing of anybody else, fits the screen, and has no fault that axe finds."""
-    page.wait_for_load_state()
-    assert [url for url in page.asked if not url.startswith(address)] == []
-    assert page.wrong == []
-    assert page.evaluate("document.documentElement.scrollWidth") <= width, page.evaluate(WIDE, width)
-    found = axe.Axe().run(page).response["violations"]
-    assert [(one["id"], one["nodes"][0]["html"][:200], one["nodes"][0]["failureSummary"][:300]) for one in found] == []
 
 
 def tab_to(page, selector):
@@ -120,12 +116,17 @@ def test_a_participant_goes_the_whole_way_by_keyboard(opened, place, width, colo
     assert progress.inner_text().startswith("Answered: 3")
     tab_to(page, "a[href$='/mine']")
     page.keyboard.press("Enter")
-    page.wait_for_selector("table.board")
-    assert page.locator("table.board tbody tr").count() == 5
+    page.wait_for_selector("ol.bars")
+    assert page.locator("ol.bars li").count() == 5
     check(page, address, width)
     page.goto("/p/pair/results")
     check(page, address, width)
-    for cell in page.locator("table.board tbody :is(td, th, svg)").all():  # whole, on a phone too
+    for summary in page.locator("main summary").all():  # numbers, and how to share
+        summary.press("Enter")
+    check(page, address, width)
+    for cell in page.locator(
+        "ol.bars :is(li, svg, p), table.board tbody :is(td, th, svg)"
+    ).all():  # whole, on a phone too
         box = cell.bounding_box()
         assert 0 <= box["x"] < box["x"] + box["width"] <= width
     page.goto("/p/pair/me")
@@ -137,7 +138,7 @@ def test_a_participant_goes_the_whole_way_by_keyboard(opened, place, width, colo
     assert "/r/" not in other.url
     page.goto("/p/pair")
     n_people = len(host.poll("pair").log.state.people)
-    tab_to(page, "details summary")
+    tab_to(page, "details:has(#text) summary")
     page.keyboard.press("Enter")
     tab_to(page, "#text")
     page.keyboard.type("<script>alert(2)</script>")
@@ -290,9 +291,9 @@ def test_an_organiser_goes_the_whole_way_by_keyboard(opened, place, width, colou
     tab_to(page, "#token")
     page.keyboard.type(tokens["best"])
     page.keyboard.press("Enter")
-    page.wait_for_selector("table.board")
+    page.wait_for_selector("ol.bars")
     check(page, address, width)
-    assert page.locator("table.board tbody tr").count() == len(host.poll("best").log.state.active())
+    assert page.locator("ol.bars li").count() == len(host.poll("best").log.state.active())
     tab_to(page, "a[href$='/items']")
     page.keyboard.press("Enter")
     page.wait_for_selector("#names")
@@ -336,3 +337,105 @@ def test_a_poll_is_made_on_the_pages_and_its_board_is_live(opened, place):
     page.wait_for_selector("text=0 answers of 0 people")
     answered(host.poll(name), ["ann"], 1)
     page.wait_for_selector("text=1 answers of 1 people", timeout=15_000)
+
+
+@pytest.mark.parametrize("script", [True, False])
+@pytest.mark.parametrize(("width", "colours"), [(390, "light"), (1280, "dark")])
+def test_somebody_answers_at_once_says_why_and_is_thanked(opened, place, width, colours, script):
+    address, host, _ = place
+    page = opened(width, colours, script)
+
+    def look():
+        if script:
+            check(page, address, width)
+
+    page.goto("/p/once")
+    look()
+    people = host.poll("once").log.state.people
+    n = len(people)
+    page.wait_for_timeout(A_GLANCE)
+    page.locator("#now button.card").first.click()
+    page.wait_for_selector("text=Answered: 1 of 3")
+    assert len(people) == n + 1
+    look()
+    page.wait_for_timeout(A_GLANCE)
+    page.locator("#now button.card").last.click()
+    page.wait_for_selector("text=Answered: 2 of 3")
+    page.wait_for_timeout(A_GLANCE)
+    page.locator("#now summary").click()
+    look()
+    page.locator("button[value='skip:neither']").click()
+    page.wait_for_selector("text=You answered 3 questions")
+    assert [one.reason for one in people[max(people)].answers.values()] == ["", "", "neither"]
+    look()
+    page.locator("#text").fill("A libary that opens on sundays")
+    page.locator("form[action$='/propose'] button").click()
+    page.wait_for_selector(f"text={ITEMS[0]}")
+    look()
+    page.locator("form[action$='/propose'] button").click()
+    page.wait_for_selector("text=Thank you")
+    page.goto("/p/once/results")
+    assert page.locator(".beside").count() == 5
+    look()
+
+
+@pytest.mark.parametrize(("width", "colours"), [(390, "dark"), (1280, "light"), (1920, "dark")])
+def test_the_room_follows_by_itself_and_what_is_open_stays_so(opened, place, width, colours):
+    address, host, tokens = place
+    page = opened(width, colours)
+    page.goto("/p/once/room")
+    check(page, address, width)
+    assert page.locator("img.code").evaluate("one => one.naturalWidth") > 100
+    n = page.locator("#live [role=status]").inner_text()
+    answered(host.poll("once"), [f"{width} new"], 2)
+    page.wait_for_function("n => document.querySelector('#live [role=status]').innerText !== n", arg=n)
+    page.goto("/o/once")
+    page.locator("#token").fill(tokens["once"])
+    page.keyboard.press("Enter")
+    page.locator("#live summary").press("Enter")
+    answered(host.poll("once"), [f"{width} newer"], 2)
+    n = page.locator("#live [role=status]").inner_text()
+    page.wait_for_function("n => document.querySelector('#live [role=status]').innerText !== n", arg=n)
+    assert page.locator("#live details").get_attribute("open") is not None
+    assert page.evaluate("document.activeElement.matches('#live summary')")
+    check(page, address, width)
+
+
+@pytest.mark.parametrize(("width", "script"), [(390, True), (1280, True), (390, False)])
+def test_an_organiser_mends_and_merges_items(opened, place, width, script):
+    address, host, tokens = place
+    poll = host.poll("once")
+    page = opened(width, script=script)
+    page.goto("/o/once")
+    page.locator("#token").fill(tokens["once"])
+    page.keyboard.press("Enter")
+    page.wait_for_selector("ol.bars")
+    (number,) = poll.add_items([f"<i>More</i> busses after {width} {script}"])
+    page.goto("/o/once/items")
+    page.locator(f"a[href$='/items/{number}']").click()
+    page.wait_for_selector("#description")
+    if script:
+        check(page, address, width)
+    page.locator("#name").fill(f"More buses after {width} {script}")
+    page.locator("#description").fill("*Why* <script>alert(4)</script>")
+    page.get_by_role("button", name="Save").click()
+    page.wait_for_selector(f"text=More buses after {width} {script}")
+    page.goto(f"/o/once/items/{number}")
+    page.locator("form:has(input[name=number][value='4']) button").click()
+    page.wait_for_selector("text=merged into")
+    assert poll.items[number - 1].into == 4
+    if script:
+        check(page, address, width)
+    page.locator(f"form[action$='/items/{number}'] button[value=part]").click()
+    page.wait_for_load_state()
+    assert poll.items[number - 1].into is None
+    poll.retire(number)
+    poll.change(limit=0)
+    for _ in range(14):
+        for one in poll.ask(f"hasty {width} {script}"):
+            poll.tell(f"hasty {width} {script}", one.shown, "left", shown_ms=200)
+    poll.change(limit=3)
+    page.goto("/o/once/people")
+    assert page.locator("ol.bars .beside").count() == len(poll.log.state.active())
+    if script:
+        check(page, address, width)

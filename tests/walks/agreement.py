@@ -21,7 +21,9 @@ from tolerances import EXACT, ITERATIVE
 
 __all__ = ["disagreement"]
 
-_NUMBERS = ("mean", "sd", "lower", "upper", "rank", "rank_low", "rank_high", "p_best", "tier", "n")
+_NUMBERS = (
+    "mean", "sd", "lower", "upper", "rank", "rank_low", "rank_high", "p_best", "tier", "n", "wins", "ties", "losses",
+)  # fmt: skip
 
 
 class _Tables(HTMLParser):
@@ -126,7 +128,7 @@ def _marked_down(text: str) -> list[list[str]]:
 
 def _other_cells(board: Sequence[dict[str, Any]], cells: Iterable[list[str]]) -> str:
     """The first row of a printed board with another number."""
-    rows = [row for row in cells if len(row) == 8 and row[0].isdigit() and "–" in row[1]]
+    rows = [row for row in cells if len(row) in (8, 9) and row[0].isdigit() and "–" in row[1]]
     if len(rows) != len(board):
         return f"{len(board)} rows and {len(rows)}"
     for one, row in zip(board, rows, strict=True):
@@ -141,4 +143,9 @@ def _other_cells(board: Sequence[dict[str, Any]], cells: Iterable[list[str]]) ->
         low, high = {"<1": (0.0, 0.5), ">99": (99.5, 100.0)}.get(text) or (float(text) - 0.5, float(text) + 0.5)
         if not low - 1e-9 <= share <= high + 1e-9:
             return f"p_best of {one['item']!r}: {one['p_best']} and {row[5]}"
+        if len(row) == 9 and one["win_share"] is not None:  # of a page
+            share, text = 100 * one["win_share"], row[8].removesuffix(" %")
+            low, high = {"<1": (0.0, 0.5), ">99": (99.5, 100.0)}.get(text) or (float(text) - 0.5, float(text) + 0.5)
+            if not low - 1e-9 <= share <= high + 1e-9:
+                return f"win_share of {one['item']!r}: {one['win_share']} and {row[8]}"
     return ""

@@ -26,9 +26,13 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 import made_tables
 from cli.running import run
 from made_tables import LAYOUTS, Dice, made
+from predilect.cli.desk.app import Desk
+from predilect.cli.desk.asked import Asked
 from predilect.data.read.options import OPTIONS
+from predilect.errors import PredilectError
 from predilect.models.registry import COMMANDS as MODELS
 from predilect.show.report.output import MARKER
+from predilect.show.report.page import page
 from walks.agreement import disagreement
 from walks.commands import COMMANDS, COMMON, Parameter, taking
 from walks.texts import advised, formulas, has_numbers, texts_in, wrong_in
@@ -79,7 +83,9 @@ class FolderWalk(RuleBasedStateMachine):
         self.place = Path(tempfile.mkdtemp(prefix="walk-"))
         os.chdir(self.place)
         self.own: dict[str, bytes] = {}  # what the user put there
-        self.tables: dict[str, list[str]] = {role: [] for role in ("answers", "items", "people", "pairs", "scenarios")}
+        self.tables: dict[str, list[str]] = {
+            role: [] for role in ("answers", "items", "people", "pairs", "scenarios", "levels")
+        }
         self.words: list[str] = []  # names of columns
         self.things: list[str] = []  # items and people of the answers
         self.users: list[str] = []
@@ -127,7 +133,7 @@ class FolderWalk(RuleBasedStateMachine):
         self.words = [*dict.fromkeys([*table.attributes, *table.columns, *self.words])][:30]
         self.write("answers", f"{stem}{kind}", table.columns)
 
-    @rule(role=st.sampled_from(["items", "people", "pairs", "scenarios"]), stem=st.sampled_from(STEMS),
+    @rule(role=st.sampled_from(["items", "people", "pairs", "scenarios", "levels"]), stem=st.sampled_from(STEMS),
           kind=st.sampled_from(KINDS), folder=st.sampled_from(FOLDERS), seed=st.integers(0, 3))  # fmt: skip
     def beside(self, role: str, stem: str, kind: str, folder: str, seed: int) -> None:
         """A table about the items or people of a board, or else of the answers."""
@@ -148,6 +154,12 @@ class FolderWalk(RuleBasedStateMachine):
             },
             "pairs": {"user": [users[k % len(users)] for k in range(n - 1)], "left": things[:-1], "right": things[1:]},
             "scenarios": {"scenario": ["a"] * n, **of_items, "ours": ["yes" if k < 2 else "no" for k in range(n)]},
+            "levels": {
+                "attribute": [*["price"] * 3, *["=brand"] * 2],
+                "level": ["1", "2", "4", "=x", "y"],
+                "prior": [-0.5, None, None, 0.2 * (seed % 2), None],
+                "spread": [0.3 * (seed // 2), *[None] * 4],
+            },
         }[role]  # type: ignore[assignment]
         if role == "pairs" and seed > 1:
             columns["winner"] = things[1:]
@@ -205,6 +217,47 @@ class FolderWalk(RuleBasedStateMachine):
     def deal(self, data: Any) -> None:
         """``partition`` of any files."""
         self.run(*data.draw(lines(self, "partition"), label="type"))
+
+    @rule(data=st.data())
+    def plan(self, data: Any) -> None:
+        """``design`` of any levels."""
+        self.run(*data.draw(lines(self, "design"), label="type"))
+
+    @rule(data=st.data())
+    def open(self, data: Any) -> None:
+        """The page of any file or folder: it says what the command says, and offers ways that can be gone."""
+        place = data.draw(st.sampled_from([*self.results(), *self.files()]), label="open")
+        note(f"$ predilect open {typed(place)}")
+        desk = Desk("token")
+        try:
+            address = desk.opened(Path(place))
+            if "/results/" in address:
+                self.shown(desk, address.rpartition("/")[2], place)
+            else:
+                self.looked(desk, Asked(desk.shelf.put(Path(place))), place)
+        except PredilectError as error:
+            if found := wrong_in(str(error), self.known()):
+                self.wrong(f"text of open: {found[:25]}", f"{found}\n{error}")
+        finally:
+            desk.close()
+
+    def shown(self, desk: Desk, key: str, place: str) -> None:
+        """The page of results begins with the board's first item."""
+        found = desk.library.at(key)
+        text = page(found.contents)
+        if (items := self.items_of(place)) and found.items[0] != items[0]:
+            self.wrong("numbers differ: the page of open", f"{found.items[:3]} and {items[:3]}\n{text[:500]}")
+
+    def looked(self, desk: Desk, asked: Asked, place: str) -> None:
+        """A page of reading: what stands there is clean, and no way that it offers is a refusal."""
+        look = desk.looks.at(asked)
+        for one in (look.problem, look.amounts, *look.sentences, *(way.example for way in look.ways)):
+            if found := wrong_in(one, [*self.known(), place]):
+                self.wrong(f"text of open: {found[:25]}", f"{found}\n{one}")
+        for way in look.ways:
+            then = desk.looks.at(way.asked)
+            if then.answers is None and not then.ways:
+                self.wrong("a way that is refused", f"{way}\n{then.problem}")
 
     @rule(data=st.data(), command=st.sampled_from(["new", "status", "export", "erase", "token", "backup"]))
     def poll(self, data: Any, command: str) -> None:
@@ -466,10 +519,12 @@ class FolderWalk(RuleBasedStateMachine):
             "--map": [f"{name}:brand" for name in tables["items"]],
             "--model": [*MODELS, "mixed-logit,n_draws=400", "population,ties=true", "gaspk,n_components=2",
                         "population,keep=50%", "gppl,keep=2,criterion=ucb,beta=3", "population,keep=1,loss=log"],
-            "--cost-wrong": ["1", "10", *tables["items"]], "--name": ["a-poll"],
+            "--cost-wrong": ["1", "10", *tables["items"]], "--name": ["a-poll"], "--versions": ["1", "2"],
+            "--tasks": ["4", "12"],
             "--set": ["ties=yes", "skips=yes", "limit=2", "size=3", "top=1", "proposals=yes", "language=de"],
         }  # fmt: skip
         by_word = {
+            "LEVELS": tables["levels"], "A=1,B=2": ["price=1,=brand=y", "price=2", *(f"{name}=1" for name in columns)],
             "FILE": answers + [one for one in self.all_folders() if (Path(one) / "manifest.json").exists()],
             "PAIRS": tables["pairs"] + answers, "SCENARIOS": tables["scenarios"] + tables["items"],
             "ITEMS": tables["items"] + self.files(),

@@ -543,7 +543,7 @@ class ModelWalk(RuleBasedStateMachine):
             self.model._repr_html_()
         text = file.read_text(encoding="utf-8")
         rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines()
-                if line.startswith("| ") and line.count("|") == 9 and line[2].isdigit()]  # fmt: skip
+                if line.startswith("| ") and line.count("|") == 10 and line[2].isdigit()]  # fmt: skip
         there = {row[2]: row for row in rows}
         if all(isinstance(item, str) and item.isalpha() for item in board):
             assert set(there) == set(board), (there, set(board))

@@ -47,6 +47,7 @@ SETTINGS = {
     "ties": st.booleans(),
     "skips": st.booleans(),
     "undo": st.booleans(),
+    "at_once": st.booleans(),
     "proposals": st.booleans(),
     "limit": st.integers(0, 6),
     "own_ranking": st.integers(0, 6),
@@ -71,7 +72,7 @@ def _one_of(name: str, values: dict[str, Any]) -> Any:
 
 FIXED = ("kind", "size", "criteria", "ties")  # what answers mean
 
-PICKS = st.integers(0, 3) | st.sampled_from(["tie", "skip"])
+PICKS = st.integers(0, 3) | st.sampled_from(["tie", "skip", "skip:same"])
 ANY_PICK = st.one_of(PICKS, PICKS, PICKS, st.sampled_from(["nothing", "too many", "nobody's"]))
 NEWEST = st.integers(0, 2)  # the newest question of somebody, the one before it, ...
 SPELLED = st.sampled_from(["number", "name", "side"])
@@ -190,7 +191,7 @@ class PollWalk(Looks, RuleBasedStateMachine):
     def _check_questions(self, person: Person, found: list[Question], n: int) -> None:
         settings = self.settings
         state = {item.name: item.state for item in self.items.values()}
-        seen = {frozenset(one.names) for one in person.asked.values()}
+        seen = {frozenset(map(self.root, one.names)) for one in person.asked.values()}
         still = self.open_questions(person)
         if self.status != "open":
             self.check(not found, f"somebody is asked though the poll is {self.status}")
@@ -242,6 +243,7 @@ class PollWalk(Looks, RuleBasedStateMachine):
         self, person: Person, question: Question, way: str, pick: Any, spelled: str = "number",
         key: str | None = None, criterion: int | None = None,
     ) -> None:  # fmt: skip
+        question = self.as_it_is(question)
         way, meant = self._reach(person, way), _meant(question, pick)
         if way == "page":
             key, criterion = None, criterion or 0
@@ -492,8 +494,8 @@ class PollWalk(Looks, RuleBasedStateMachine):
         there = self.items.get(item)
         must = "there is no such item" if there is None else ""
         may = "its text is gone" if there is not None and there.name is None else ""
-        if there is not None and not accept and there.state in ("active", "retired"):
-            must = "it was accepted"
+        if there is not None and (there.state == "merged" or (not accept and there.is_moderated)):
+            must = "it was accepted, or is merged"
         is_done, _ = self.do(way, "moderate", item, accept, must=must, may=may)
         if is_done and there is not None:
             there.state = "active" if accept else "refused"
@@ -515,6 +517,83 @@ class PollWalk(Looks, RuleBasedStateMachine):
             there.state = "retired"
             self._end_questions(lambda one: there.name in one.names)
             self.fresh = False
+
+    @rule(
+        way=st.sampled_from(["one", "api", "page"]), item=st.integers(1, 8),
+        name=st.none() | st.sampled_from([*NAMES, "", " the  new\tname ", *(f"renamed {k}" for k in range(20))]),
+        told=st.fixed_dictionaries({}, optional={"description": st.sampled_from(["", "*Why* <b>not</b>"]),
+                                                 "link": st.sampled_from(["", "https://a.example/b", "javascript:1"])}),
+    )  # fmt: skip
+    def edit(self, way: str, item: int, name: str | None, told: dict[str, str]) -> None:
+        """Call an item otherwise, or say more of it."""
+        there, called = self.items.get(item), None if name is None else " ".join(name.split())
+        taken = {one.name for number, one in self.items.items() if number != item}
+        must = "there is no such item" if there is None else ""
+        if called == "" or called in taken or told.get("link") == "javascript:1":
+            must = must or "it cannot be called so"
+        may = "its text is gone" if there is not None and there.name is None else ""
+        said = told if name is None else {"name": name, **told}
+        is_done, _ = self.do(way, "edit", item, said, must="" if may else must, may=may)
+        if not is_done or there is None or may:
+            return
+        there.told |= told
+        if called is not None and called != there.name:
+            self.rename(item, called)
+
+    @rule(way=st.sampled_from(["one", "api", "page"]), item=st.integers(1, 8), into=st.integers(1, 8))
+    def merge(self, way: str, item: int, into: int) -> None:
+        """Let the answers on an item count for another one."""
+        there, other = self.items.get(item), self.items.get(into)
+        if there is None or other is None:
+            self.do(way, "merge", item, into, must="there is no such item")
+            return
+        n_active = sum(one.state == "active" for one in self.items.values())
+        is_there = there.state == "merged" and there.into == into
+        reasons = {
+            "it is itself": item == into, "it is merged already": there.state == "merged",
+            "the other is no item that was accepted": other.state not in ("active", "retired"),
+            "too few are left": there.state == "active" and n_active <= self.n_shown,
+        }  # fmt: skip
+        must = "" if is_there else next((why for why, is_so in reasons.items() if is_so), "")
+        may = "its text is gone" if there.name is None else ""
+        if self.do(way, "merge", item, into, must=must, may=may)[0] and not is_there:
+            there.was, there.state, there.into = there.state, "merged", into
+            self._end_questions(lambda one: there.name in one.names)
+            self._since_a_merge()
+
+    @rule(way=st.sampled_from(["one", "api", "page"]), item=st.integers(1, 8))
+    def part(self, way: str, item: int) -> None:
+        """Undo a merge."""
+        there = self.items.get(item)
+        is_done, _ = self.do(way, "part", item, must="" if there is not None else "there is no such item")
+        if is_done and there is not None and there.state == "merged":
+            there.state, there.into = there.was, None
+            self._since_a_merge()
+
+    def _since_a_merge(self) -> None:
+        self.hear()
+        self.fresh, self.merged_at = False, self.ways["one"].poll.log.state.sequence
+
+    @precondition(lambda self: self.settings.get("at_once") and self.status == "open")
+    @rule(target=people, pick=st.integers(0, 3), n=st.sampled_from([1, 1, 2]))
+    def answer_at_once(self, pick: int, n: int) -> Any:
+        """Somebody new answers the first question that they see, and takes part by it; now and then by two clicks."""
+        if self.settings["pids"] == "signed":
+            return multiple()
+        is_done, found = self.do("page", "first", lambda one: self._in_a_form(one, pick, _meant(one, pick)), n)
+        if not is_done or found is None:
+            return multiple()
+        secret, question = found
+        poll = self.ways["one"].poll
+        number = poll.who(secret=secret)
+        self.check(number is not None, "somebody who answered at once is not known")
+        person = Person(number or 0, None, secret)
+        self.everybody.append(person)
+        shown = next(iter(poll.log.state.people[person.number].shown), None)
+        self.check(shown is not None, "a question that was answered at once was never put")
+        self._asked(person, [question._replace(shown=shown or 0)], 1)
+        self._acknowledge(person, (shown or 0, 0), _meant(question, pick), 0)
+        return person
 
     def _end_questions(self, which: Callable[[Question], bool]) -> None:
         """Questions that are open may end: by an act of the organiser, which participants are told."""
@@ -593,9 +672,10 @@ class PollWalk(Looks, RuleBasedStateMachine):
         for item in self.items.values():
             if person in item.proposers:
                 item.proposers.remove(person)
-                if not item.proposers and item.state in ("proposed", "refused") and item.name:
-                    self.forgotten.append(item.name)
-                    item.name, item.state = None, "refused"
+                if not item.proposers and not item.is_moderated and item.name:
+                    self.forgotten += [item.name, *item.before]
+                    item.name, item.told = None, {}
+                    item.was, item.state = ("refused", "merged") if item.state == "merged" else ("", "refused")
         self.fresh = False
 
     @rule(way=st.sampled_from(["one", "two"]))
@@ -608,7 +688,7 @@ class PollWalk(Looks, RuleBasedStateMachine):
         for other in ("one", "two"):
             self.ways[other].poll.refit()
         numbers = [number for person in self.living() for _, number in person.answers.values()]
-        self.fresh = bool(n_before) and made is not None and made == max(numbers, default=0)
+        self.fresh = bool(n_before) and made is not None and made == max(numbers, default=0) > self.merged_at
 
     @rule(what=st.sampled_from(["one", "two", "server"]))
     def restart(self, what: str) -> None:
@@ -626,8 +706,9 @@ class PollWalk(Looks, RuleBasedStateMachine):
         if not self.ways:
             return
         there = sorted(
-            ((f"p{person.number}", self.boards[on], shown, meant)
-             for person in self.living() for (shown, on), (meant, _) in person.answers.items()), key=repr,
+            ((f"p{person.number}", self.boards[on], shown, said[1])
+             for person in self.living() for (shown, on), (meant, _) in person.answers.items()
+             if (said := self.counted(person.questions[shown], meant)) is not None), key=repr,
         )  # fmt: skip
         for way in ("one", "two"):
             is_done, rows = self.do(way, "export", "answers", is_told=False)
@@ -660,7 +741,8 @@ def _order(question: Question, pick: int) -> tuple[str, ...]:
 def _meant(question: Question, pick: Any) -> Any:
     """An answer as it has to stand: names, the best first, "tie" or "skip"; None for what is no answer."""
     if not isinstance(pick, int):
-        return pick if pick in ("tie", "skip") else None
+        word = str(pick).partition(":")[0]
+        return word if word in ("tie", "skip") else None
     order = _order(question, pick)
     return {"pair": order[:1], "best": order[:1], "best-worst": (order[0], order[-1]), "order": order}[question.kind]
 

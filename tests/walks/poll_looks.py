@@ -113,7 +113,8 @@ class Looks(Account):
         shown = Counter(name for one in self.living() for question in one.asked.values() for name in question.names)
         for row, (number, item) in zip(tables["items"], self.items.items(), strict=True):
             name = row["item"] if item.name is None else item.name
-            told, true = (row["number"], row["item"], row["state"]), (number, name, item.state)
+            true = (number, name, item.state, item.into, *(item.told.get(one, "") for one in ("description", "link")))
+            told = tuple(row[one] for one in ("number", "item", "state", "merged_into", "description", "link"))
             self.check(told == true, "the export of items says otherwise", f"{told} instead of {true}")
             self.check(row["times_shown"] == shown[name], "the export of items counts otherwise", row)
         for row in tables["shown"]:
@@ -215,7 +216,7 @@ class Looks(Account):
 
     def _check_ranked(self, file: Path, criterion: int, reading: dict[str, str], way: str) -> None:
         has_ties = self.settings["ties"] and self.settings["kind"] == "pair"
-        items = [item.name for item in self.items.values() if item.state in ("active", "retired")]
+        items = [item.name for item in self.items.values() if item.is_moderated]
         try:
             answers = _read(file, reading)
             ranked = Population(ties=has_ties, n_jobs=1).fit(answers, items=items).rank()
@@ -247,7 +248,8 @@ class Looks(Account):
         living = json.dumps(
             [[one.name, one.pid] for one in self.living()] + [item.name for item in self.items.values()]
         )
-        words = [word for word in self.forgotten if json.dumps(word)[1:-1] not in living]
+        stay = {name for item in self.items.values() for name in item.before if item.name}
+        words = [word for word in self.forgotten if json.dumps(word)[1:-1] not in living and word not in stay]
         told = [repr(self.do(way, "export", kind)[1]) for kind in _EXPORTS]
         told += [html.unescape(self.do("page", "of_organiser", path)[1] or "") for path in ("", "/items", "/people")]
         content = b"".join(file.read_bytes() for file in self.file.parent.glob(f"{self.file.name}*"))

@@ -35,6 +35,14 @@ class Item:
     name: str | None  # None: the text of somebody who is erased
     state: str = "active"
     proposers: list[Person] = field(default_factory=list)
+    told: dict[str, str] = field(default_factory=dict)  # of it besides its name
+    before: list[str] = field(default_factory=list)  # names that it had
+    into: int | None = None  # what it is merged into
+    was: str = "active"  # before it was merged
+
+    @property
+    def is_moderated(self) -> bool:
+        return (self.was if self.state == "merged" else self.state) in ("active", "retired")
 
 
 class Dice:
@@ -63,6 +71,7 @@ class Account:
         self.everybody: list[Person] = []
         self.forgotten: list[str] = []  # texts of the erased
         self.fresh = False  # whether nothing came after the refit that was taken up
+        self.merged_at = 0  # sequence at which answers last began to count for other items
         self.at_the_end: list[str] = []
         self.ways: dict[str, Any] = {}
         self.restarts: dict[str, Any] = {}  # what can be ended and started again
@@ -167,7 +176,7 @@ class Account:
         """Nobody reads what somebody else proposed before it is accepted."""
         read, person.read[:] = "\n".join(person.read), []
         for item in self.items.values():
-            if item.name and item.state in ("proposed", "refused") and person not in item.proposers:
+            if item.name and not item.is_moderated and person not in item.proposers:
                 is_read = re.search(rf"(?<!\w){re.escape(item.name)}(?!\w)", read)
                 self.check(not is_read, "a participant reads what is not moderated", item.name)
 
@@ -188,6 +197,42 @@ class Account:
 
     def number_of(self, name: str) -> int | None:
         return next((number for number, item in self.items.items() if item.name == name), None)
+
+    def root(self, name: str) -> str:
+        """The name of the item that answers on an item count for."""
+        number = self.number_of(name)
+        while number is not None and (into := self.items[number].into) is not None:
+            number = into
+        return name if number is None else str(self.items[number].name)
+
+    def counted(self, question: Question, meant: Any) -> tuple[tuple[str, ...], Any] | None:
+        """Items that a question is about once some are merged, and what an answer says; None for nothing."""
+        names = tuple(dict.fromkeys(map(self.root, question.names)))
+        if len(names) < 2:
+            return None
+        if not isinstance(meant, tuple):
+            return names, meant
+        said = tuple(dict.fromkeys(map(self.root, meant)))
+        return None if question.kind == "best-worst" and len(said) < 2 else (names, said)
+
+    def rename(self, number: int, name: str) -> None:
+        """Call an item otherwise, wherever it stands in this account."""
+        item = self.items[number]
+        old, item.name = item.name, name
+        item.before.append(str(old))
+
+        def now(names: Any) -> Any:
+            return tuple(name if one == old else one for one in names) if isinstance(names, tuple) else names
+
+        for person in self.everybody:
+            person.questions = {k: one._replace(names=now(one.names)) for k, one in person.questions.items()}
+            person.answers = {k: (now(meant), n) for k, (meant, n) in person.answers.items()}
+            person.keys = {k: tuple(map(now, one)) for k, one in person.keys.items()}
+
+    def as_it_is(self, question: Question) -> Question:
+        """A question that somebody remembers, with items under the names that they have now."""
+        there = (one.questions[question.shown] for one in self.everybody if question.shown in one.questions)
+        return next(there, self._never_put())._replace(criterion=question.criterion)
 
     def open_questions(self, person: Person) -> list[int]:
         """Numbers of the questions that somebody has not answered on every criterion, the oldest first."""
@@ -210,11 +255,12 @@ class Account:
 
     def given(self, criterion: int) -> list[tuple[Person, Question, Any]]:
         """Answers that stand on a criterion and are no skips."""
-        return [
-            (person, person.questions[shown], meant)
+        every = [
+            (person, person.questions[shown], self.counted(person.questions[shown], meant))
             for person in self.living()
             for (shown, on), (meant, _) in person.answers.items() if on == criterion and meant != "skip"
         ]  # fmt: skip
+        return [(person, one._replace(names=said[0]), said[1]) for person, one, said in every if said is not None]
 
 
 def _short(found: Any) -> str:

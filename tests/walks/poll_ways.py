@@ -167,6 +167,15 @@ class Python:
     def retire(self, item: int) -> None:
         self._do(self.poll.retire, item)
 
+    def edit(self, item: int, said: dict[str, str]) -> None:
+        self._do(self.poll.edit_item, item, **said)
+
+    def merge(self, item: int, into: int) -> None:
+        self._do(self.poll.merge_items, item, into)
+
+    def part(self, item: int) -> None:
+        self._do(self.poll.part_item, item)
+
     def set_status(self, status: str) -> None:
         self._do({"open": self.poll.resume, "paused": self.poll.pause, "closed": self.poll.close}[status])
 
@@ -256,6 +265,15 @@ class Api:
     def retire(self, item: int) -> None:
         self._do("POST", f"/items/{item}/retire")
 
+    def edit(self, item: int, said: dict[str, str]) -> None:
+        self._do("PUT", f"/items/{item}", body=said)
+
+    def merge(self, item: int, into: int) -> None:
+        self._do("POST", f"/items/{item}/merge", body={"into": into})
+
+    def part(self, item: int) -> None:
+        self._do("POST", f"/items/{item}/part")
+
     def set_status(self, status: str) -> None:
         self._do("PUT", "/status", body={"status": status})
 
@@ -318,9 +336,11 @@ class Pages:
         if language:
             query["lang"] = language
         page = self._get(f"/p/{self._name}", **query)
-        if "/join" not in page:
+        is_at_once = "/first" in page  # takes part by an answer; who agrees beforehand may, too
+        if not is_at_once and "/join" not in page:
             raise Refusal(409, page)
-        said = fields(page, "/join") | {"agreed": "yes"}
+        said = {key: value for key, value in fields(page, "/first" if is_at_once else "/join").items()
+                if key in ("language", "pid", "signature")} | {"agreed": "yes"}  # fmt: skip
         answer = self._answer("POST", f"/p/{self._name}/join", None, data=said)
         if answer.status_code >= 400:
             raise Refusal(answer.status_code, answer.text)
@@ -345,7 +365,7 @@ class Pages:
         return 0
 
     def propose(self, person: Person, text: str, key: str | None) -> int:
-        self._send_anyhow("/propose", person, text=text)
+        self._send_anyhow("/propose", person, text=text, anyway="yes")
         return 0
 
     def report(self, person: Person, item: int) -> None:
@@ -378,6 +398,30 @@ class Pages:
 
     def retire(self, item: int) -> None:
         self._ruling(f"/items/{item}", what="retire")
+
+    def edit(self, item: int, said: dict[str, str]) -> None:
+        self._ruling(f"/items/{item}", what="change", **said)
+
+    def merge(self, item: int, into: int) -> None:
+        self._ruling(f"/items/{item}", what="merge", number=str(into))
+
+    def part(self, item: int) -> None:
+        self._ruling(f"/items/{item}", what="part")
+
+    def first(self, pick: Callable[[Question], dict[str, str]], n: int) -> tuple[str, Question] | None:
+        """Answer what a page asks of somebody unknown, and send that ``n`` times."""
+        page = self._get(f"/p/{self._name}")
+        if "/first" not in page:
+            return None
+        (question,) = _questions(page)
+        said = fields(page, "/first") | pick(question)
+        for _ in range(n):
+            answer = self._answer("POST", f"/p/{self._name}/first", None, data=said)
+            if answer.status_code >= 400:
+                raise Refusal(answer.status_code, answer.text)
+        found = re.search(rf"participant-{self._name}=([^;]+)", answer.headers["set-cookie"])
+        assert found is not None
+        return found[1], question
 
     def set_status(self, status: str) -> None:
         self._ruling("/status", status=status)
@@ -424,7 +468,7 @@ def _questions(page: str) -> list[Question]:
 
 
 def _question(form: str) -> Question:
-    hidden = fields(form, "/answer")
+    hidden = fields(form, "/first" if 'action="' in form and "/first" in form else "/answer")
     kind = re.match(r'<form class="question ([a-z-]+)"', form)
     text = re.search(r"<legend[^>]*>(.*?)</legend>", form, flags=re.S)
     assert kind is not None

@@ -9,6 +9,7 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+from scipy.linalg import block_diag
 from scipy.special import ndtr, ndtri
 
 from predilect._base.arguments import check_arguments, check_count, check_list, check_mapping
@@ -20,6 +21,7 @@ from predilect.inference.likelihoods.special import Z_95
 
 _DRAWS = 64  # of uncertain priors
 _MOST_PROFILES = 200_000  # that are listed
+_PEOPLE = 32  # drawn for each draw of the priors, where people differ
 _TRIES = 10_000  # of a random profile, or of a random design, that prohibitions allow
 _GAIN = 1e-9  # of log D that an exchange must bring
 _NONE = "None"  # the outside option
@@ -61,6 +63,23 @@ class _Attributes:
             row, column = row + len(one), column + one.shape[1]
         return cls(levels, columns, report, labels)
 
+    def covariance(self, spreads: Mapping[str, Any], outside: bool) -> FloatArray:
+        """Covariance of people's coefficients, (P, P), by the standard deviation of each attribute's effects."""
+        known = [*self.levels, *([_NONE] if outside else [])]
+        blocks = []
+        for name in spreads:
+            if name not in known:
+                raise DataError(f'spreads name "{shown(name)}", which is no attribute.{did_you_mean(str(name), known)}')
+        for name in known:
+            sd = spreads.get(name, 0.0)
+            if not is_number(sd, 0.0):
+                raise DataError(f'the spread of "{shown(name)}" over people is a number from 0 up, not {quoted(sd)}')
+            n = self.columns[list(self.levels).index(name)].shape[1] if name in self.levels else 1
+            # Effects of n + 1 levels that sum to 0 and have the same standard deviation; of a number, its slope.
+            is_slope = name not in self.levels or _is_number(self.levels[name])
+            blocks.append(sd * sd * (np.eye(n) if is_slope else (n + 1.0) / n * (np.eye(n) - 1.0 / (n + 1.0))))
+        return np.asarray(block_diag(*blocks))
+
     def coded(self, profiles: IntArray, outside: bool) -> FloatArray:
         """Columns (..., k, P) of profiles (..., k, n_attributes), with the outside option last where there is one."""
         X = np.concatenate([one[profiles[..., a]] for a, one in enumerate(self.columns)], axis=-1)
@@ -93,18 +112,23 @@ class Design:
         priors.
     balance : data frame
         Columns attribute, level, count: how often each level is shown.
+    overlap : data frame
+        Columns attribute, overlap, least: how much alternatives of a task are alike, 0 where all of its levels differ
+        and 1 where all are the same, mean over tasks; and what is least with so few levels. Of an attribute that often
+        overlaps little is learned, and answers to it are easier.
     """
 
     table: Any
     d_error: float
     balance: Any
+    overlap: Any
     _attributes: _Attributes
     _X: FloatArray  # (n_blocks, n_tasks, k, P)
     _priors: FloatArray  # draws, (S, P)
 
     def __str__(self) -> str:
         n_blocks, n_tasks, k = self._X.shape[:3]
-        outside = self._attributes.labels[-1] == (_NONE, "")
+        outside = self._outside
         shown_are = f"{k - outside} alternatives" + " and none of these" * outside
         versions = f" in each of {n_blocks} versions" if n_blocks > 1 else ""
         lines = [
@@ -125,8 +149,16 @@ class Design:
 
     __repr__ = __str__
 
-    def expected(self, n_people: int) -> Any:
+    def expected(self, n_people: int, *, spreads: Mapping[str, float] | None = None) -> Any:
         """Standard errors of a logit that so many respondents, spread evenly over the blocks, will give.
+
+        Parameters
+        ----------
+        n_people : int
+        spreads : mapping, optional
+            Where people differ: the standard deviation over people of the slope of a number, of the effect of each
+            level of a category, and of "None". Errors are then those of the means of a mixed logit. What is not named
+            is the same for all.
 
         Returns
         -------
@@ -136,18 +168,21 @@ class Design:
 
         Notes
         -----
-        V = (n_people times the information of a respondent)⁻¹, root mean square over draws of the priors. People who
-        differ make errors larger: this is what a design can promise.
+        V = (n_people times the information of a respondent)⁻¹, root mean square over draws of the priors. Where people
+        differ by a covariance Ω a respondent tells (I⁻¹ + Ω)⁻¹ of the mean, for the information I of the answers at the
+        own coefficients, averaged over people: errors then fall with more people, and hardly with more tasks.
         """
         check_count("n_people", n_people, 1)
-        se = self._errors_of_one() / math.sqrt(n_people)
+        se = self._errors_of_one(spreads) / math.sqrt(n_people)
         prior = self._priors.mean(axis=0) @ self._attributes.report.T
         power = ndtr(np.abs(prior) / se - Z_95) + ndtr(-np.abs(prior) / se - Z_95)
         return build_frame(
             {**self._names(), "prior": prior, "se": se, "width": 2.0 * Z_95 * se, "power": power}, "polars"
         )
 
-    def people_needed(self, *, width: float | None = None, power: float | None = None) -> Any:
+    def people_needed(
+        self, *, width: float | None = None, power: float | None = None, spreads: Mapping[str, float] | None = None
+    ) -> Any:
         """Respondents that each coefficient needs.
 
         Parameters
@@ -156,6 +191,8 @@ class Design:
             Of the 95 % interval, in the units of the coefficient.
         power : float, optional
             Probability that the interval leaves 0 out if the prior is true; one of the two is given.
+        spreads : mapping, optional
+            Where people differ, as of :meth:`expected`.
 
         Returns
         -------
@@ -164,7 +201,7 @@ class Design:
         """
         if (width is None) == (power is None):
             raise DataError("give either width=..., of the 95 % interval, or power=..., such as 0.8")
-        one = self._errors_of_one()
+        one = self._errors_of_one(spreads)
         if power is None:
             if width is None or not is_number(width):
                 raise DataError(f"width is a positive number, not {quoted(width)}")
@@ -178,8 +215,12 @@ class Design:
         people = [math.ceil(n) if math.isfinite(n) else None for n in found.tolist()]
         return build_frame({**self._names(), "people": people}, "polars")
 
-    def answers(self, n_people: int, random_state: int | None = 0) -> Any:
+    def answers(
+        self, n_people: int, random_state: int | None = 0, *, spreads: Mapping[str, float] | None = None
+    ) -> Any:
         """Made-up choices by this design, of people with the mean of the priors: to try a study before it is run.
+
+        ``spreads``: how people differ from it, as of :meth:`expected`.
 
         Returns
         -------
@@ -191,9 +232,11 @@ class Design:
         check_arguments(random_state=random_state)
         rng = np.random.default_rng(random_state)
         n_blocks, n_tasks, k = self._X.shape[:3]
-        V = self._X @ self._priors.mean(axis=0)
         block = np.arange(n_people) % n_blocks
-        best = (V[block] + rng.gumbel(size=(n_people, n_tasks, k))).argmax(axis=2)
+        noise = rng.gumbel(size=(n_people, n_tasks, k))
+        away = self._people(spreads, rng.standard_normal((n_people, self._X.shape[-1])) if spreads else None)
+        V = np.einsum("ntkp,np->ntk", self._X[block], self._priors.mean(axis=0) + away)
+        best = (V + noise).argmax(axis=2)
         rows = np.arange(n_blocks * n_tasks * k).reshape(n_blocks, -1)[block].ravel()
         table = self.table[rows.tolist()]
         chosen = (np.arange(k) == best[..., None]).astype(int).ravel()
@@ -202,9 +245,29 @@ class Design:
             {"person": np.repeat(np.arange(n_people), n_tasks * k), **columns, "chosen": chosen}, "polars"
         )
 
-    def _errors_of_one(self) -> FloatArray:
+    @property
+    def _outside(self) -> bool:
+        """Whether each task offers none of these."""
+        return self._attributes.labels[-1] == (_NONE, "")
+
+    def _people(self, spreads: Mapping[str, float] | None, normal: FloatArray | None) -> FloatArray:
+        """By how much people's coefficients differ from the mean, (n, P), from standard normal draws; 0 of nobody's."""
+        if not spreads or normal is None:
+            return np.zeros((1, self._X.shape[-1]))
+        values, vectors = np.linalg.eigh(self._attributes.covariance(spreads, self._outside))
+        return np.asarray(normal @ (vectors * np.sqrt(np.maximum(values, 0.0))).T)
+
+    def _errors_of_one(self, spreads: Mapping[str, float] | None = None) -> FloatArray:
         """Standard errors that a single respondent would give."""
-        V = np.linalg.inv(information(self._X, self._priors).sum(axis=2).mean(axis=1))
+        check_mapping("spreads", spreads or {})
+        P = self._X.shape[-1]
+        Omega = self._attributes.covariance(spreads or {}, self._outside)
+        away = self._people(spreads, _normal(P, _PEOPLE) if Omega.any() else None)
+        V = np.empty((len(self._priors), P, P))
+        for place, prior in enumerate(self._priors):
+            of_people = information(self._X, prior + away).sum(axis=2)  # (people, blocks, P, P)
+            told = of_people @ np.linalg.inv(np.eye(P) + Omega @ of_people)
+            V[place] = np.linalg.inv(told.mean(axis=(0, 1)))
         report = self._attributes.report
         return np.asarray(np.sqrt(np.einsum("lp,spq,lq->sl", report, V, report).mean(axis=0)))
 
@@ -376,18 +439,21 @@ def _draws(coding: _Attributes, priors: Mapping[str, Any], outside: bool) -> Flo
         sds += [sd for _, sd in pairs]
         into.append(matrix)
     mean, sd = np.array(means), np.array(sds)
-    noise = np.zeros((1, len(mean)))
-    if sd.any():
-        from scipy.stats import qmc
-
-        noise = ndtri(qmc.Sobol(len(mean), seed=0).random(_DRAWS))
-        noise -= noise.mean(axis=0)
+    noise = _normal(len(mean), _DRAWS) if sd.any() else np.zeros((1, len(mean)))
     full = np.zeros((sum(len(one) for one in into), len(mean)))
     row = column = 0
     for one in into:
         full[row : row + one.shape[0], column : column + one.shape[1]] = one
         row, column = row + one.shape[0], column + one.shape[1]
     return np.asarray((mean + noise * sd) @ full.T)
+
+
+def _normal(n: int, n_draws: int) -> FloatArray:
+    """Scrambled Sobol draws from a standard normal, whose mean is 0, (n_draws, n)."""
+    from scipy.stats import qmc
+
+    noise: FloatArray = ndtri(qmc.Sobol(n, seed=0).random(n_draws))
+    return noise - noise.mean(axis=0)
 
 
 def _prior(name: str, given: Any) -> tuple[float, float]:
@@ -585,6 +651,11 @@ def _made(
         balance["attribute"] += [name] * len(values)
         balance["level"] += [str(value) for value in values]
         balance["count"] += np.bincount(D[..., a].ravel(), minlength=len(values)).tolist()
-    frames = (build_frame(one, "polars") for one in (table, balance))
-    X = coding.coded(D, outside)
-    return Design(next(frames), math.exp(log_error) * n_blocks, next(frames), coding, X, priors)
+    distinct = np.array([[len(set(task)) for task in D[..., a].reshape(-1, k).tolist()] for a in range(D.shape[3])])
+    size = np.array([len(values) for values in coding.levels.values()])
+    overlap = {
+        "attribute": list(coding.levels), "overlap": (k - distinct.mean(axis=1)) / max(k - 1, 1),
+        "least": (k - np.minimum(k, size)) / max(k - 1, 1),
+    }  # fmt: skip
+    made, counted, alike = (build_frame(one, "polars") for one in (table, balance, overlap))
+    return Design(made, math.exp(log_error) * n_blocks, counted, alike, coding, coding.coded(D, outside), priors)

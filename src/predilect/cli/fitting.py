@@ -147,7 +147,8 @@ class Fitter:
     def __post_init__(self) -> None:
         if self.settings:
             try:
-                estimator(self.name)(**self.settings)._check()
+                asked = Wanted(self.personal != "no", self.features is not None, self.people is not None)
+                estimator(self.name)(**{**COMMANDS[self.name].arguments(asked), **self.settings})._check()
             except (TypeError, ValueError) as error:  # no such parameter, or a value out of its range
                 raise DataError(f"--model {self.name}: {error}") from None
 

@@ -18,6 +18,8 @@ from predilect.cli.ask import ask
 from predilect.cli.check import check
 from predilect.cli.compare import compare
 from predilect.cli.decide import decide
+from predilect.cli.design import design
+from predilect.cli.open import open_
 from predilect.cli.partition import partition
 from predilect.cli.poll import app as poll
 from predilect.cli.predict import predict
@@ -96,12 +98,12 @@ def _add(command: Callable[..., None], epilog: str = "") -> None:
     """Register a command; the paragraphs of its help wrap as wide as the terminal is."""
     paragraphs = inspect.cleandoc(command.__doc__ or "").split("\n\n")
     text = "\n\n".join(" ".join(one.split()) for one in paragraphs)
-    app.command(command.__name__, help=text, epilog=f"{epilog}{_ALSO}")(command)
+    app.command(command.__name__.rstrip("_"), help=text, epilog=f"{epilog}{_ALSO}")(command)
 
 
 _add(check)
 _add(rank, f"Models, by what they are for (docs/papers has a page on each that is of a paper):\n\n{MODELS}")
-for _command in (show, report, compare, predict, ask, decide, worth, simulate, partition):
+for _command in (open_, show, report, compare, predict, ask, decide, worth, simulate, design, partition):
     _add(_command)
 app.add_typer(poll)
 

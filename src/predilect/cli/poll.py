@@ -73,8 +73,8 @@ def new(
         list[str] | None,
         typer.Option(
             "--set", metavar="KEY=VALUE", help="Another setting, as often as needed: instruction, consent, language, "
-            "ties, skips, undo, proposals, limit, own_ranking, public, level, retest, difficulty, retention_days, "
-            "images, pids, completion, size, top.",
+            "ties, skips, undo, at_once, proposals, limit, own_ranking, public, level, retest, difficulty, "
+            "retention_days, images, pids, completion, size, top.",
         ),
     ] = None,
     name: Annotated[
@@ -88,7 +88,7 @@ def new(
     """
     with session(ctx.obj) as talk:
         given = _items(talk, items)
-        live = _live()
+        live = the_live_wing()
         settings = _settings(more or []) | {"kind": kind.value, "strategy": strategy.value}
         made = live.Poll.create(
             poll, question=question, items=given, name=name, background=False, criteria=criterion or [], **settings
@@ -147,7 +147,7 @@ def serve(
     """
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # it ends as after Ctrl-C, in its own time
     with session(ctx.obj) as talk:
-        _live()
+        the_live_wing()
         from predilect.live.web.serving import Serving, run
 
         told = Serving(poll, host, port, root_path, https, tuple(proxies or ()), processes, joins, access_log, seconds)
@@ -329,7 +329,7 @@ def backup(
     Example: predilect poll backup poll.db copy.db
     """
     with session(ctx.obj) as talk:
-        _live()
+        the_live_wing()
         from predilect.live.tables import Database as Tables
 
         database = Tables(poll)
@@ -339,7 +339,7 @@ def backup(
         talk.say(f"Copied to {target}.")
 
 
-def _live() -> Any:
+def the_live_wing() -> Any:
     """The polls, or what to install."""
     try:
         from predilect import live
@@ -349,7 +349,7 @@ def _live() -> Any:
 
 
 def _open(poll: str, name: str | None) -> Poll:
-    opened: Poll = _live().Poll.open(poll, name, background=False)
+    opened: Poll = the_live_wing().Poll.open(poll, name, background=False)
     return opened
 
 

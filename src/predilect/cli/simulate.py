@@ -134,7 +134,7 @@ def simulate(
         if not hasattr(fitted, "worth"):
             raise DataError(
                 f"{folder} holds a {name} model, which has no shares. Rank with --model population, gaspk, "
-                "mixed-logit, logit or latent-class"
+                "mixed-logit, logit, nested-logit or latent-class"
             )
         if fitted.features_ is None:
             raise DataError(

@@ -142,7 +142,7 @@ def worth(
 def _with_errors(talk: Talk, results: Results, errors: str) -> Results:
     """Results of which intervals are by these errors: the logit is fitted again where they are by others."""
     model = results.model
-    if model._called not in ("logit", "latent-class"):
+    if model._called not in ("logit", "nested-logit", "latent-class"):
         raise DataError(
             f"--errors is about a logit or latent classes, and {results.given} holds a {model._called} model: leave it "
             "out, or rank with --model logit"
@@ -150,10 +150,11 @@ def _with_errors(talk: Talk, results: Results, errors: str) -> Results:
     if model.summary().errors == errors:
         return results
     if model.user_features_ is not None:
-        n_classes = f",n_classes={model.n_classes}" if model.n_classes > 1 else ""
+        more = f",n_classes={model.n_classes}" if model.n_classes > 1 else ""
+        more += "" if model.nests is None else f",nests={model.nests}"
         raise DataError(
             f"{results.given} does not hold the attributes of people (--people) that its model rests on. Rank again "
-            f"with --model {model._called}{n_classes},errors={errors}"
+            f"with --model {model._called}{more},errors={errors}"
         )
     answers = results.answers("--errors")
     with talk.progress("Fitting") as watch:

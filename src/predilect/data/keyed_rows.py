@@ -33,6 +33,16 @@ def sides_of(key: IntArray) -> tuple[IntArray, IntArray, npt.NDArray[np.int8], I
     return pair >> _ITEM_BITS, pair & _ITEM, ((key & _CODES) - _LARGEST_CODE).astype(np.int8), rest & _VARIANT
 
 
+def results_of(
+    left: npt.NDArray[Any], right: npt.NDArray[Any], outcome: npt.NDArray[Any], weight: FloatArray, n_items: int
+) -> FloatArray:  # fmt: skip
+    """Wins, ties and losses of each item, (n_items, 3), in rows whose outcome is positive where the left one won."""
+    place = 1 - np.sign(outcome).astype(np.int64)  # of the left item; of the right one 2 less it
+    counts = np.bincount(left * np.int64(3) + place, weight, 3 * n_items)
+    counts = counts + np.bincount(right * np.int64(3) + 2 - place, weight, 3 * n_items)
+    return np.asarray(counts, dtype=np.float64).reshape(n_items, 3)  # NumPy counts nothing in whole numbers
+
+
 _COPY_BITS = 16
 
 
@@ -86,10 +96,10 @@ class Rows(NamedTuple):
         """The rows with another, or one, user."""
         return self._replace(user=np.full(len(self.key), user, dtype=np.int64))
 
-    def by_item(self, n_items: int) -> FloatArray:
-        """Number of answers on each item, (n_items,)."""
-        left, right, _, _ = sides_of(self.key)
-        return np.asarray(np.bincount(left, self.weight, n_items) + np.bincount(right, self.weight, n_items))
+    def results(self, n_items: int) -> FloatArray:
+        """Wins, ties and losses of each item, (n_items, 3)."""
+        left, right, outcome, _ = sides_of(self.key)
+        return results_of(left, right, outcome, self.weight, n_items)
 
     def task_numbers(self) -> IntArray:
         """A number for each task of each user, (n,); -1 for answers by themselves."""

@@ -72,17 +72,25 @@ class PersonDraws(Protocol):
         """Utilities of items with these columns of the model, (R, n_items)."""
         ...
 
-    def chances(self, V: FloatArray) -> FloatArray:
+    def chances(self, V: FloatArray, user: int | None, rows: Any) -> FloatArray:
         """Probabilities of each of some items to be chosen, from their utilities (R, n_items); of the same shape."""
         ...
 
-    def chance_of_first(self, V: FloatArray) -> FloatArray:
-        """Probability that the first item is chosen, (R,)."""
+    def chance_of_first(self, V: FloatArray, user: int | None, rows: Any, sets: IntArray) -> FloatArray:
+        """Probability that the first item of each of n sets is chosen, (R, n), from utilities (R, n, k).
+
+        ``sets``: places of the items in ``rows``, (n, k).
+        """
         ...
 
-    def expected_best(self, V: FloatArray) -> FloatArray:
+    def expected_best(self, V: FloatArray, user: int | None, rows: Any) -> FloatArray:
         """Expected utility, with its noise, of the item that is chosen, (R,), up to a constant."""
         ...
+
+
+def rows_at(rows: Any, index: Any) -> Any:
+    """Some of the items whose columns of a model these are."""
+    return type(rows)._make(one[index] for one in rows)
 
 
 class Span(NamedTuple):
@@ -268,7 +276,7 @@ def market_shares(
             V = draws.utilities(code, rows)
             if rule == "first_choice":
                 by_means.append(_best(V.mean(axis=0, keepdims=True))[0])
-            yield draws.chances(V) if rule == "share" else _best(V)
+            yield draws.chances(V, code, rows) if rule == "share" else _best(V)
 
     mean, _, by_draw = average(of_people(), of, seed)
     lower, upper = ends(by_draw, mean)
@@ -328,7 +336,7 @@ def fit_of_people(
         ptr = choices.ptr[start : stop + 1]
         item = np.unique(choices.item[ptr[0] : ptr[-1]], return_inverse=True)[1]
         weight, size = choices.weight[start:stop], np.diff(ptr)
-        own, anybody = (_log_chances(draws, draws.utilities(one, met), choices, slice(start, stop), item)
+        own, anybody = (_log_chances(draws, one, met, choices, slice(start, stop), item)
                         for one in (code, None))  # fmt: skip
         guessed = -np.log(size) @ weight
         # The answers together, each draw being one person.
@@ -346,15 +354,19 @@ def fit_of_people(
     return table
 
 
-def _log_chances(draws: PersonDraws, V: FloatArray, choices: Choices, span: slice, item: IntArray) -> FloatArray:
-    """Log chances of one person's choices in each draw of the utilities V of the items met, (R, n_choices)."""
+def _log_chances(
+    draws: PersonDraws, user: int | None, met: Any, choices: Choices, span: slice, item: IntArray
+) -> FloatArray:  # fmt: skip
+    """Log chances of one person's choices in each draw of the utilities of the items met, (R, n_choices)."""
+    V = draws.utilities(user, met)
     ptr, sign = choices.ptr[span.start : span.stop + 1] - choices.ptr[span.start], choices.sign[span]
     size, found = np.diff(ptr), np.empty((len(V), len(sign)))
     for k in np.unique(size).tolist():
         which = np.flatnonzero(size == k)
-        sets = V[:, item[ptr[which][:, None] + np.arange(k)]] * sign[which][:, None]  # (R, n, k)
+        at = item[ptr[which][:, None] + np.arange(k)]
+        sets = V[:, at] * sign[which][:, None]  # (R, n, k)
         with np.errstate(divide="ignore"):  # what is impossible in a draw
-            found[:, which] = np.log(draws.chance_of_first(sets.reshape(-1, k))).reshape(len(V), -1)
+            found[:, which] = np.log(draws.chance_of_first(sets, user, met, at))
     return found
 
 
@@ -400,17 +412,19 @@ def elasticities(
     Shares S_i are means over people: (∂S_i / ∂p_j) p_j / S_i. Chances are differentiated by central differences.
     """
     k = len(price)
+    offered = rows_at(rows, slice(k))
 
     def of_people() -> Iterable[FloatArray]:
         for code in range(draws.n_people):
             V = draws.utilities(code, rows)
             slope = (V[:, k:] - V[:, :k]) / step
             V = V[:, :k]
-            parts = [draws.chances(V)]
+            parts = [draws.chances(V, code, offered)]
             for j in range(k):
                 moved = np.zeros_like(V)
                 moved[:, j] = _STEP
-                by_utility = (draws.chances(V + moved) - draws.chances(V - moved)) / (2.0 * _STEP)
+                up, down = (draws.chances(one, code, offered) for one in (V + moved, V - moved))
+                by_utility = (up - down) / (2.0 * _STEP)
                 parts.append(by_utility * slope[:, [j]])
             yield np.concatenate(parts, axis=1)
 
@@ -444,7 +458,7 @@ def surplus(
             V = draws.utilities(code, rows)
             fall = (V[:, moved] - V[:, -1]) / step
             rising += float((fall <= 0.0).mean()) / draws.n_people
-            best = np.stack([draws.expected_best(V[:, one]) for one in sets], axis=1)
+            best = np.stack([draws.expected_best(V[:, one], code, rows_at(rows, one)) for one in sets], axis=1)
             yield (best - best[:, :1]) / np.where(fall > 0.0, fall, np.inf)[:, None]
 
     mean, _, by_draw = average(of_people(), of, seed)
@@ -477,7 +491,8 @@ def best_of(
     def of_people() -> Iterable[FloatArray]:
         for code in range(draws.n_people):
             V = draws.utilities(code, rows)
-            yield np.stack([draws.chances(V[:, one.items])[:, one.ours] @ one.worth for one in offers], axis=1)
+            found = (draws.chances(V[:, one.items], code, rows_at(rows, one.items)) for one in offers)
+            yield np.stack([p[:, one.ours] @ one.worth for p, one in zip(found, offers, strict=True)], axis=1)
 
     mean, _, by_draw = average(of_people(), of, seed)
     by_draw = by_draw + mean - by_draw.mean(axis=0)

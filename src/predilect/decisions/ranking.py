@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
+import polars as pl
 from scipy.special import ndtr
 
 from predilect._base.types import BoolArray, FloatArray, IntArray
@@ -18,6 +19,7 @@ from predilect.inference.likelihoods.special import TAILS_95
 
 BOARD_COLUMNS = (
     "item", "mean", "sd", "lower", "upper", "rank", "rank_low", "rank_high", "p_best", "tier", "tied_with_leader", "n",
+    "wins", "ties", "losses", "win_share",
 )  # fmt: skip
 N_DRAWS = 4000
 MANY_ITEMS, N_DRAWS_MANY_ITEMS = 1000, 1000
@@ -121,6 +123,26 @@ def rank_utilities(utilities: Utilities, *, random_state: int = 0, n_draws: int 
     )
 
 
+def separation_reliability(utilities: Utilities) -> float:
+    """Share of the variance of the items' utilities that is not error, 0 to 1.
+
+    v / (v + e), with v the variance over the items of the posterior means and e the mean of the posterior variances:
+    means of a Bayesian fit are drawn together, and v + e is the variance of the utilities themselves.
+    """
+    score, sd, *_ = _scores(utilities)
+    observed, error = float(np.mean(score**2)), float(np.mean(sd**2))
+    return observed / (observed + error) if observed + error else 0.0
+
+
+def separation_sentence(reliability: float) -> str:
+    """Scale separation reliability in words."""
+    index = np.sqrt(reliability / max(1.0 - reliability, 1e-12))
+    return (
+        f"Scale separation reliability (SSR): {reliability:.2f}; items lie {index:.1f} times as far apart as their "
+        "standard errors (separation index)."
+    )
+
+
 def default_draws(n_items: int) -> int:
     """How many draws a board of so many items has."""
     if n_items <= MANY_ITEMS:
@@ -150,23 +172,36 @@ def _scores(utilities: Utilities) -> tuple[FloatArray, FloatArray, FloatArray, F
     return score, np.sqrt(np.maximum(variance, 0.0)), *utilities.centred_reach()
 
 
-def score_columns(utilities: Utilities, items: Vocabulary, n_answers: FloatArray) -> dict[str, Any]:
+def score_columns(utilities: Utilities, items: Vocabulary, results: FloatArray) -> dict[str, Any]:
     """Columns of a board that need no draws, in the order of the items; O(n_items M²) at most."""
     score, sd, below, above = _scores(utilities)
     columns = {"mean": score, "sd": sd, "lower": score - below, "upper": score + above}
-    return {"item": items.labels(np.arange(len(items))), **columns, "n": _counts(n_answers)}
+    return {"item": items.labels(np.arange(len(items))), **columns, **_counted(results)}
 
 
-def _counts(n: FloatArray) -> Any:
-    return n.astype(np.int64) if is_whole(n) else n
+def _counted(results: FloatArray) -> dict[str, Any]:
+    """Columns n, wins, ties, losses and win_share of wins, ties and losses (n, 3); whole numbers as integers.
+
+    Of answers alone (n, 1), as a small model holds them, the rest is missing, and so is a share of nothing.
+    """
+    n = results.sum(axis=1)
+    if results.shape[1] == 1:
+        results = np.full((len(n), 3), np.nan)
+    with np.errstate(invalid="ignore"):
+        share = (results[:, 0] + 0.5 * results[:, 1]) / n
+    columns = dict(zip(("n", "wins", "ties", "losses", "win_share"), (n, *results.T, share), strict=True))
+    return {
+        name: values.astype(np.int64) if is_whole(values) and name != "win_share"
+        else pl.Series(values, nan_to_null=True)
+        for name, values in columns.items()
+    }  # fmt: skip
 
 
-def board_columns(board: Board, items: Vocabulary, n_answers: FloatArray) -> dict[str, Any]:
-    """Columns of a board, best item first; ``n_answers`` by code, whole numbers come out as integers."""
+def board_columns(board: Board, items: Vocabulary, results: FloatArray) -> dict[str, Any]:
+    """Columns of a board, best item first; ``results``: wins, ties and losses by code, (n_items, 3)."""
     columns: dict[str, Any] = {"item": items.labels(board.item)}
-    columns |= {name: getattr(board, name) for name in BOARD_COLUMNS[1:-1]}
-    columns["n"] = _counts(n_answers[board.item])
-    return columns
+    columns |= {name: getattr(board, name) for name in BOARD_COLUMNS if hasattr(board, name) and name != "item"}
+    return columns | _counted(results[board.item])
 
 
 def is_whole(amounts: FloatArray) -> bool:

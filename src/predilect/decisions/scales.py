@@ -86,10 +86,14 @@ class Scale:
             return ""
         equal = math.erf(threshold / math.sqrt(2.0))
         better, worse = (0.5 * math.erfc((threshold - gap) / math.sqrt(2.0)) for gap in (1.0, -1.0))
+        share = 100.0 * (better + 0.5 * (1.0 - better - worse))
         apart = (
             f"; {self.per_probit:.{self.digits}f} apart, the better one is preferred in {100 * better:.0f} %, the "
-            f"other in {100 * worse:.0f} %, and the rest are ties"
+            f"other in {100 * worse:.0f} %, and the rest are ties: a win share, ties halved, of {share:.0f} %"
         )
+        if self.name == "elo":
+            usual = 100.0 / (1.0 + 10.0 ** (-self.per_probit / 400.0))
+            apart += f" ({usual:.0f} % by the usual formula of Elo, which knows no ties)"
         return (
             "That is without ties; with them, as here, two items with equal "
             f"scores tie in {100 * equal:.0f} % of answers{apart if self.is_linear else ''}."

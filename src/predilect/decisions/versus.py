@@ -6,6 +6,7 @@ import copy
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtr, ndtri
 
 from predilect._base.text import quoted
 from predilect._base.types import FloatArray
@@ -15,6 +16,8 @@ from predilect.decisions.questions import code_of
 from predilect.decisions.ranking import refuse_unsound
 from predilect.decisions.scales import Scale, scale_of
 from predilect.errors import DataError
+
+_MOST_OPPONENTS = 60  # of each item of a board, O(n) duels in all
 
 
 def versus(model: Fitted, pairs: Any, other: Any = None, user: Any = None, *, scale: str | Scale = "probit") -> Any:
@@ -51,6 +54,33 @@ def chances_of_no_side(model: Any, left: Any, right: Any, user: Any = None) -> F
         model._predict_margin_and_proba(one if user is None else one | {"user": [user] * len(left)})[2] for one in asked
     )
     return np.asarray(0.5 * (there + back[:, ::-1]))
+
+
+def duels(model: Any, items: Any, lower: FloatArray, upper: FloatArray, user: Any = None) -> FloatArray:
+    """Share of duels that items win against the others of a board, with its 95 % interval, (n_items, 3).
+
+    The mean chance of an answer, of a person or of somebody new; neither counts half. ``items`` are ids, best first;
+    ``lower`` and ``upper`` the intervals of their centred utilities. The ends of the interval are the shares with the
+    utility there, and the others where the mean stays 0. Of many items some are opponents: one in so many places.
+    """
+    n = len(items)
+    if n < 2:
+        return np.tile([0.5, 0.0, 1.0], (n, 1))
+    some = np.unique(np.linspace(0, n - 1, min(n, _MOST_OPPONENTS)).astype(np.int64))
+    own, other = (side.ravel() for side in np.meshgrid(np.arange(n), some, indexing="ij"))
+    own, other = own[own != other], other[own != other]
+    ids = np.asarray(items, dtype=object)
+    asked = {"left": ids[own], "right": ids[other]} | ({} if user is None else {"user": [user] * len(own)})
+    _, variance, _ = model._predict_margin_and_proba(asked)
+    chances = chances_of_no_side(model, ids[own], ids[other], user)
+    probits = ndtri(chances[:, 0] + 0.5 * chances[:, 1])
+    shares = np.empty((n, 3))
+    middle = 0.5 * (lower + upper)
+    for place, moved in enumerate((np.zeros(n), lower - middle, upper - middle)):
+        # The others go down where one goes up: a margin moves by a share of both.
+        step = moved[own] * (n / (n - 1.0)) / np.sqrt(1.0 + variance)
+        shares[:, place] = np.bincount(own, ndtr(probits + step), n) / np.bincount(own, minlength=n)
+    return shares
 
 
 def _couples(pairs: Any, other: Any) -> list[Any]:

@@ -15,12 +15,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
+import polars as pl
 import sqlalchemy as sa
 
+from predilect.data import Vocabulary
+from predilect.decisions.versus import duels
 from predilect.errors import DataError
 from predilect.live.answers import as_update, comparisons, standing, user_of
 from predilect.live.log import Log
-from predilect.live.state import Answer, Change, Item, ItemState, PollState
+from predilect.live.state import Answer, Change, Item, PollState
 from predilect.live.tables import models
 from predilect.models.registry import estimator, load
 
@@ -30,12 +33,27 @@ _SECONDS_OF_SILENCE = 10.0  # of the thread that follows, after which whoever as
 _TIMES_AS_LONG, _LONGEST_PAUSE = 10.0, 10.0  # as it took to make a board it stands at least; seconds
 _MOST_MADE = 200  # boards, of participants too, that are kept
 _MANY = 20  # changes from which a frame is faster than one answer at a time
+WINS = ("wins", "wins_low", "wins_high")  # columns of boards: shares of duels, with their 95 % intervals
 FEWEST_ANSWERS, FEWEST_PEOPLE = 10, 2  # below, the prior: all items alike
 
 
-def names_of(state: PollState) -> list[str]:
+def keys_of(state: PollState) -> list[str]:
     """Items that a model knows: what is asked about, and what was."""
-    return [item.name for item in state.moderated()]
+    return [item.key for item in state.moderated()]
+
+
+class Renamed(Vocabulary):
+    """Items of a model under the names that they have now, in the order of their keys."""
+
+    __slots__ = ("_places",)
+
+    def __init__(self, names: list[str]) -> None:
+        self._ids = pl.Series("id", names, dtype=pl.String)
+        self._list, self._hash, self._is_integer = None, None, False
+        self._places = {name: place for place, name in enumerate(names)}
+
+    def _position(self, value: Any) -> int:
+        return self._places.get(value, -1)
 
 
 def fitted(state: PollState, criterion: int) -> Any:
@@ -46,12 +64,12 @@ def fitted(state: PollState, criterion: int) -> Any:
     answers = standing(state.changes, criterion)
     if len(answers) < FEWEST_ANSWERS or len({answer.participant for answer in answers}) < FEWEST_PEOPLE:
         return None
-    return _new(state).fit(comparisons(state, answers), items=names_of(state))
+    return _new(state).fit(comparisons(state, answers), items=keys_of(state))
 
 
 def prior(state: PollState) -> Any:
     """The model before there are answers: all items are alike."""
-    return _new(state).fit(None, items=names_of(state))
+    return _new(state).fit(None, items=keys_of(state))
 
 
 def _new(state: PollState) -> Any:
@@ -128,8 +146,8 @@ class Belief:
                 if last == self.sequence:
                     return self.model
                 changes, erased = self._changes_after(self.sequence), state.erasures[self._erased :]
-                names = names_of(state) if state.board_changed > self.sequence else []
-            self._add_items(names)
+                keys = keys_of(state) if state.board_changed > self.sequence else []
+            self._add_items(keys)
             for _, number in erased:
                 if self.knows(user := user_of(number)):
                     self.model.forget(user=user)
@@ -186,10 +204,10 @@ class Belief:
         # A stored refit holds nobody who is erased: it is thrown away with them.
         self._erased = len(state.erasures) if sequence else 0
         self._made.clear()
-        self._add_items(names_of(state))
+        self._add_items(keys_of(state))
 
-    def _add_items(self, names: Sequence[str]) -> None:
-        missing = [name for name in names if self.model.items_.code(name) < 0]
+    def _add_items(self, keys: Sequence[str]) -> None:
+        missing = [key for key in keys if self.model.items_.code(key) < 0]
         if missing:
             self.model.update(items=missing)
 
@@ -239,8 +257,8 @@ class Belief:
         with self.log.lock:
             state, known = self.log.state, self._known(model)
             settings = state.settings
-            retired = [item.name for item in known if item.state == "retired"]
-            shown = {item.name: state.times_shown[item.number - 1] for item in known}
+            retired = [item.key for item in known if item.state != "active"]
+            shown = {item.key: state.times_shown[item.number - 1] for item in known}
         assert settings is not None
         told = {"target": settings.strategy, "k": _within(model, settings.top, retired), "retired": retired}
         # Who answered all that are easy, as nobody's answers make any so at first, is asked the others.
@@ -261,7 +279,20 @@ class Belief:
         If not 0, or as many as let boards take a tenth of the time, up to ten seconds.
         """
         model = self.catch_up()
-        return self._looked("board", (), max_age or None, lambda: model._rank_among(self._names(model, "active")))
+        return self._looked("board", (), max_age or None, lambda: self._ranked(model))
+
+    def board_without(self, numbers: Sequence[int]) -> Any:
+        """The crowd's board as it is without the answers of some participants; of a state at most some seconds old."""
+        model = self.catch_up()
+
+        def made() -> Any:
+            rest = unpacked(packed(copy.copy(model)))  # another model, to forget them in
+            for user in map(user_of, numbers):
+                if self.knows(user):
+                    rest.forget(user=user)
+            return self._ranked(rest)
+
+        return self._looked("without", tuple(numbers), _SECONDS_OF_AN_OUTLOOK, made)
 
     def own(self, number: int, of: tuple[int, ...]) -> Any:
         """The board of a participant, a polars frame of the active items, best first; None without answers.
@@ -271,15 +302,23 @@ class Belief:
         model, user = self.catch_up(), user_of(number)
         if not self.knows(user):
             return None
-        return self._looked(number, of, 0.0, lambda: model._rank_among(self._names(model, "active"), user))
+        return self._looked(number, of, 0.0, lambda: self._ranked(model, user))
+
+    def _ranked(self, model: Any, user: str | None = None) -> Any:
+        """A board of the active items: the columns of ``rank``, and which share of its duels each wins."""
+        model = self.named(model)
+        board = model._rank_among(self._names(model)[0], user)
+        shares = duels(model, board["item"].to_list(), board["lower"].to_numpy(), board["upper"].to_numpy(), user)
+        return board.with_columns(pl.Series(name, column) for name, column in zip(WINS, shares.T, strict=True))
 
     def outlook(self, claim: str, level: float, k: int) -> Any:
         """The model's outlook on a claim about the active items, of a state at most some seconds old."""
         model = self.catch_up()
 
         def made() -> Any:
-            retired = self._names(model, "retired")
-            return model.outlook(claim, level, k=_within(model, k, retired), retired=retired)
+            shown = self.named(model)
+            _, retired = self._names(shown)
+            return shown.outlook(claim, level, k=_within(shown, k, retired), retired=retired)
 
         return self._looked((claim, level, k), (), _SECONDS_OF_AN_OUTLOOK, made)
 
@@ -305,12 +344,28 @@ class Belief:
 
     def _known(self, model: Any) -> list[Item]:
         """Items that a model is asked about, by whoever holds the lock: more may have come a moment ago."""
-        return [item for item in self.log.state.moderated() if item.name in model.items_]
+        return [item for item in self.log.state.moderated() if item.key in model.items_]
 
-    def _names(self, model: Any, state: ItemState) -> list[str]:
-        """Those that are in a state."""
+    def named(self, model: Any) -> Any:
+        """The model with items under the names that they have now: itself where none was renamed."""
         with self.log.lock:
-            return [item.name for item in self._known(model) if item.state == state]
+            now = {item.key: item.name for item in self._known(model) if item.name != item.key}
+        if not now:
+            return model
+        shown = copy.copy(model)
+        shown.items_ = Renamed([now.get(key, key) for key in model.items_.ids])
+        return shown
+
+    def to_report(self, model: Any) -> Any:
+        """The same for a report: without its answers, which go by keys, where an item was renamed."""
+        return model if self.named(model) is model else self.named(unpacked(packed(copy.copy(model))))
+
+    def _names(self, model: Any) -> tuple[list[str], list[str]]:
+        """Names of the items of a model that are asked about, and of those that are not any more."""
+        with self.log.lock:
+            known = [item for item in self.log.state.moderated() if item.name in model.items_]
+            return ([item.name for item in known if item.state == "active"],
+                    [item.name for item in known if item.state != "active"])  # fmt: skip
 
 
 def _within(model: Any, k: int, retired: list[str]) -> int:
@@ -319,8 +374,15 @@ def _within(model: Any, k: int, retired: list[str]) -> int:
 
 
 def _came_and_went(changes: list[Change], criterion: int) -> tuple[list[Answer], list[Answer]]:
-    """Answers of a criterion that some changes add for good, and earlier ones that they take back."""
-    came = {one.answer.sequence for one in changes if one.is_added}
-    went = [one.answer for one in changes
-            if one.criterion == criterion and not one.is_added and one.answer.sequence not in came]  # fmt: skip
-    return standing(changes, criterion), went
+    """Answers of a criterion that count after some changes and did not before, and the other way round.
+
+    One that counts for other items since, as some were merged, goes and comes.
+    """
+    before: dict[int, Answer | None] = {}
+    after: dict[int, Answer | None] = {}
+    for change in changes:
+        if change.criterion == criterion:
+            before.setdefault(change.answer.sequence, None if change.is_added else change.answer)
+            after[change.answer.sequence] = change.answer if change.is_added else None
+    moved = [(before[one], after[one]) for one in after if before[one] != after[one]]
+    return [new for _, new in moved if new is not None], [old for old, _ in moved if old is not None]

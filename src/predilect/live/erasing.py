@@ -21,19 +21,20 @@ def erase(log: Log, number: int) -> None:
     """
 
     def decide(state: PollState, _: Any) -> Writing:
-        texts = {item.added_at: name for item in state.items if (name := item.name_without(number)) != item.name}
+        gone = [(item, name) for item in state.items if (name := item.name_without(number)) != item.name]
+        added = {item.added_at: {"items": [{"name": name, "state": "refused"}]} for item, name in gone}
+        more = {sequence: {"item": item.number} for item, _ in gone for sequence in item.told_at}
         return Writing(lambda _: None, [New("erased", {"number": number})],
-                    lambda connection, _: _empty(connection, log.poll, number, texts))  # fmt: skip
+                    lambda connection, _: _empty(connection, log.poll, number, added | more))  # fmt: skip
 
     log.write(None, decide)
 
 
-def _empty(connection: Any, poll: int, number: int, texts: dict[int, str]) -> None:
-    """Take what is theirs out of every table; ``texts`` stand in the place of those that they proposed, by row."""
-    for sequence, name in texts.items():
-        nothing = json.dumps({"items": [{"name": name, "state": "refused"}]})
+def _empty(connection: Any, poll: int, number: int, instead: dict[int, dict[str, Any]]) -> None:
+    """Take what is theirs out of every table; ``instead`` stands, by row, in the place of what they proposed."""
+    for sequence, said in instead.items():
         this = (events.c.poll == poll) & (events.c.sequence == sequence)
-        connection.execute(sa.update(events).where(this).values(payload=nothing, crc=None))
+        connection.execute(sa.update(events).where(this).values(payload=json.dumps(said), crc=None))
     theirs = (events.c.poll == poll) & (events.c.participant == number)
     kept = events.c.kind.in_(("item_added", "reported"))  # which say nothing of them once the number is gone
     connection.execute(sa.update(events).where(theirs, ~kept).values(payload=None))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import io
 from collections import Counter
-from collections.abc import Iterator
 from itertools import chain
 from typing import Any, Literal, get_args
 
@@ -15,13 +14,13 @@ import sqlalchemy as sa
 from predilect._base.text import did_you_mean, quoted
 from predilect.errors import DataError
 from predilect.live.answers import moment, table, user_of
-from predilect.live.state import Participant, PollState, is_moment
+from predilect.live.state import PollState, is_moment
+from predilect.live.suspects import FAST, REASONS, seconds, suspects
 from predilect.live.tables import events, participants
 from predilect.show.report.tables import write_csv
 
 Export = Literal["answers", "shown", "items", "board", "participants", "events"]
 _SMALLEST_GROUP = 5
-_FAST = 1.0  # seconds in which hardly anybody reads two texts
 
 
 def export(poll: Any, kind: str, show_pids: bool) -> pl.DataFrame:
@@ -58,9 +57,8 @@ def written(rows: pl.DataFrame, form: str) -> bytes:
 
 
 def _answers(state: PollState) -> pl.DataFrame:
-    """Answers that stand."""
-    every = chain.from_iterable(one.answers.values() for one in state.people.values())
-    return table(state, sorted(every, key=lambda one: one.sequence))
+    """Answers that stand, and what they count for once items are merged; one that is about one item then has no row."""
+    return table(state, state.counting())
 
 
 def _shown(state: PollState) -> pl.DataFrame:
@@ -82,7 +80,8 @@ def _items(state: PollState) -> pl.DataFrame:
     attributes = sorted({name for item in state.items for name in item.attributes})
     rows = [
         {
-            "number": item.number, "item": item.name, "state": item.state, "image": item.image,
+            "number": item.number, "item": item.name, "state": item.state, "merged_into": item.into,
+            "description": item.description, "link": item.link, "image": item.image,
             "times_shown": state.times_shown[item.number - 1], "reports": item.reports,
         } | {f"attribute {name}": item.attributes.get(name) for name in attributes}
         for item in state.items
@@ -97,6 +96,7 @@ def _participants(poll: Any, show_pids: bool) -> pl.DataFrame:
         kept = {row.number: row for row in connection.execute(chosen)}
     rows = []
     with poll.log.lock:
+        flagged = suspects(poll.log.state)
         for number, person in sorted(poll.log.state.people.items()):
             pid = kept[number].pid if number in kept else None
             if pid is not None and not show_pids:
@@ -105,9 +105,10 @@ def _participants(poll: Any, show_pids: bool) -> pl.DataFrame:
                 "user": user_of(number), "joined": moment(person.time), "language": person.language or None, "pid": pid,
                 "shown": len(person.shown), "answers": sum(one.value is not None for one in person.answers.values()),
                 "skipped": sum(one.value is None for one in person.answers.values()), "proposals": person.proposals,
+                "suspected_of": ", ".join(flagged.get(number, ())) or None,
             })  # fmt: skip
     types = {"user": pl.String, "joined": pl.String, "language": pl.String, "pid": pl.String, "shown": pl.Int64,
-             "answers": pl.Int64, "skipped": pl.Int64, "proposals": pl.Int64}  # fmt: skip
+             "answers": pl.Int64, "skipped": pl.Int64, "proposals": pl.Int64, "suspected_of": pl.String}  # fmt: skip
     return pl.DataFrame(rows, schema=types)
 
 
@@ -136,7 +137,7 @@ def own(state: PollState, number: int) -> dict[str, Any]:
                 "shown": [state.items[item - 1].name for item in one.items],
                 "answer": [state.items[one.items[place] - 1].name for place in one.value or ()],
                 "kind": "skip" if one.value is None else "tie" if not one.value else state.settings.kind,
-            }
+            } | ({"reason": one.reason} if one.reason else {})
             for one in sorted(person.answers.values(), key=lambda one: one.sequence)
         ],
         "questions_without_answer": [
@@ -151,34 +152,23 @@ def people(state: PollState) -> dict[str, Any]:
     """Numbers by which vote stuffing shows; a group of fewer than five people is only called that."""
     hours = Counter(moment(one.time)[:13] for one in state.people.values())
     languages = Counter(one.language or "?" for one in state.people.values())
-    seconds = [one for person in state.people.values() for one in _took(person)]
-    fast, slow = sum(one < _FAST for one in seconds), sum(one >= _FAST for one in seconds)
+    answers = (one for person in state.people.values() for one in person.answers.values())
+    reasons = Counter(one.reason for one in answers if one.reason)
+    took = [one for person in state.people.values() for one in seconds(person)]
+    fast, slow = sum(one < FAST for one in took), sum(one >= FAST for one in took)
+    flagged = suspects(state)
     return {
         "people": len(state.people),
-        "with_answers": sum(
-            any(one.value is not None for one in person.answers.values()) for person in state.people.values()
-        ),
+        "with_answers": sum(bool(state.said_by(person)) for person in state.people.values()),
         "answers": sum(state.n_answers),
         "faster_than_a_second": fast,
         "share_faster_than_a_second": fast / (fast + slow) if fast + slow else None,
+        "suspects": len(flagged),
+        "suspected_of": {why: sum(why in one for one in flagged.values()) for why in REASONS},
+        "skipped_because": dict(sorted(reasons.items())),
         "joined_by_hour": _groups(hours),
         "languages": _groups(languages),
     }
-
-
-def _took(person: Participant) -> Iterator[float]:
-    """Seconds that answers took since their questions were on the screen, where that is known.
-
-    A page says it. Otherwise a question was before its reader since it was drawn, unless it was drawn ahead, while
-    another one was answered.
-    """
-    before = 0
-    for answer in sorted(person.answers.values()):
-        if answer.shown_ms is not None:
-            yield answer.shown_ms / 1000.0
-        elif before < answer.shown:
-            yield answer.time - person.shown[answer.shown].time
-        before = answer.sequence
 
 
 def _groups(counts: Counter[str]) -> dict[str, int | str]:

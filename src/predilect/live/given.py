@@ -6,15 +6,27 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from predilect._base.text import did_you_mean, one_line, quoted
 from predilect.errors import DataError
 from predilect.live.settings import LONGEST_TEXT, storable
-from predilect.live.state import Item, Participant, PollState, Shown
+from predilect.live.state import TOLD, Item, Participant, PollState, Shown
 
+REASONS = ("unknown", "neither", "same", "unclear")  # why somebody cannot say
+SKIPS = {"skip": "", **{f"skip:{reason}": reason for reason in REASONS}}
 _KINDS = {"answered": "an answer", "undone": "an answer to be taken back", "proposed": "a proposal"}
 _LONGEST_KEY, _MOST_ITEMS, _MOST_ATTRIBUTES = 200, 3000, 30
+_LONGEST_TOLD = 2000
+_ARTICLES = {"image": "an image", "link": "a link"}
+_ALIKE, _MOST_ALIKE = 0.5, 5
+
+
+class Button(str):
+    """A word of an answer that is no name of an item, whatever items are called."""
+
+    __slots__ = ()
 
 
 class Refused(DataError):
@@ -107,15 +119,16 @@ def read_answer(state: PollState, shown: Shown, answer: Any) -> tuple[int, ...] 
     settings = state.settings
     assert settings is not None
     names = [state.items[number - 1].name for number in shown.items]
-    if answer is None or (answer == "skip" and "skip" not in names):
+    named = [] if isinstance(answer, Button) else names  # which may be words of answers, too
+    if answer is None or (isinstance(answer, str) and answer in SKIPS and answer not in named):
         if not settings.skips:
             raise Refused("this poll takes no skipped questions", 403)
         return None
-    if answer == "tie" and "tie" not in names:
+    if answer == "tie" and "tie" not in named:
         if settings.kind != "pair" or not settings.ties:
             raise Refused("this poll takes no ties", 403)
         return ()
-    if settings.kind == "pair" and answer in ("left", "right") and answer not in names:
+    if settings.kind == "pair" and answer in ("left", "right") and answer not in named:
         return (0,) if answer == "left" else (1,)
     several = isinstance(answer, Sequence) and not isinstance(answer, str)
     places = tuple(_place(one, names, shown.items) for one in (answer if several else [answer]))
@@ -141,28 +154,44 @@ def read_items(items: Iterable[str | Mapping[str, Any]], state: PollState) -> li
     names = set[str]()
     for one in items:
         said = {"name": one} if isinstance(one, str) else dict(one)
-        name, image, attributes = said.pop("name", ""), said.pop("image", ""), said.pop("attributes", None) or {}
-        if said:
-            raise Unfit(f"an item has name, image and attributes; got {quoted(next(iter(said)))}")
-        name = read_name(name, one)
-        if (there := state.by_name.get(name)) is not None:
-            what = {"active": "asked about", "retired": "retired; accept it to ask again"}.get(
-                there.state, f"{there.state}; accept it to ask about it"
-            )
-            raise Refused(f'the item "{one_line(name)}" is there already: it is {what}')
+        name, attributes = read_name(said.pop("name", ""), one), said.pop("attributes", None) or {}
+        more = read_told({key: value or "" for key, value in said.items()})
+        refuse_known(state, name)
         if name in names:
             raise Refused(f'the item "{one_line(name)}" stands twice in the list')
         names.add(name)
-        if image and not re.match(r"https?://", str(image)):
-            raise Unfit(f"an image is an address, https://...; got {quoted(image)}")
         if not isinstance(attributes, Mapping) or len(attributes) > _MOST_ATTRIBUTES:
             raise Unfit(f'attributes of the item "{one_line(name)}" are a dict of at most {_MOST_ATTRIBUTES} texts')
         texts = {storable(str(key))[:200]: storable(str(value))[:LONGEST_TEXT] for key, value in attributes.items()}
-        more = {"image": storable(str(image)), "attributes": texts}
-        found.append({"name": name} | {key: value for key, value in more.items() if value})
+        found.append({"name": name} | {key: value for key, value in (more | {"attributes": texts}).items() if value})
     if len(names) + len(state.items) > _MOST_ITEMS:
         raise Unfit(f"there are {len(names) + len(state.items)} items; a poll has at most {_MOST_ITEMS}")
     return found
+
+
+def refuse_known(state: PollState, name: str, besides: Item | None = None) -> None:
+    """Refused for the name of an item that there is, whatever became of it, but for one."""
+    there = state.by_name.get(name)
+    if there is None or there is besides:
+        return
+    what = {
+        "active": "asked about", "retired": "retired; accept it to ask again", "merged": "merged into another one"
+    }.get(there.state, f"{there.state}; accept it to ask about it")  # fmt: skip
+    raise Refused(f'the item "{one_line(name)}" is there already: it is {what}')
+
+
+def read_told(said: Mapping[str, Any]) -> dict[str, str]:
+    """What is said of an item besides its name; DataError for what is no text, no address, too long, or unknown."""
+    for key, value in said.items():
+        if key not in TOLD:
+            raise Unfit(f"an item has {', '.join(TOLD)} and attributes; got {quoted(key)}")
+        if not isinstance(value, str):
+            raise Unfit(f"the {key} of an item is a text; got {quoted(value)}")
+        if key in ("image", "link") and value and not re.match(r"https?://[^\s\"<>]+$", value.strip()):
+            raise Unfit(f"{_ARTICLES[key]} is an address, https://...; got {quoted(value)}")
+        if len(value) > _LONGEST_TOLD:
+            raise Unfit(f"the {key} of an item has {len(value)} characters; at most {_LONGEST_TOLD} are shown")
+    return {key: storable(value).strip() for key, value in said.items()}
 
 
 def read_name(name: Any, given: Any) -> str:
@@ -178,3 +207,23 @@ def folded(name: str) -> str:
     """What is left of a name where case, width, blanks and the marks at its end make no difference."""
     text = " ".join(unicodedata.normalize("NFKC", name).casefold().split())
     return text.rstrip(".,;:!? ") or text
+
+
+@lru_cache(maxsize=8192)
+def trigrams(name: str) -> frozenset[str]:
+    """Three letters each, of the words of a name without marks and accents; words stand apart, in no order."""
+    plain = "".join(c for c in unicodedata.normalize("NFKD", name.casefold()) if not unicodedata.combining(c))
+    words = re.findall(r"\w+", plain)
+    return frozenset(padded[k : k + 3] for word in words for padded in [f"  {word} "] for k in range(len(padded) - 2))
+
+
+def alike(name: str, items: Iterable[Item]) -> list[Item]:
+    """Items that a name may mean, the likest first: with half of all trigrams in common (Dice's coefficient)."""
+    own = trigrams(name)
+    found = []
+    for item in items:
+        theirs = trigrams(item.name)
+        share = 2.0 * len(own & theirs) / ((len(own) + len(theirs)) or 1)
+        if share >= _ALIKE:
+            found.append((-share, item.number, item))
+    return [item for _, _, item in sorted(found)[:_MOST_ALIKE]]

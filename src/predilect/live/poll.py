@@ -28,6 +28,7 @@ from predilect.live.exports import Export, export, own, people
 from predilect.live.given import (
     Refused,
     Unfit,
+    alike,
     check_key,
     check_time,
     digest,
@@ -39,6 +40,7 @@ from predilect.live.questions import AskedParticipant, Drawn, draw
 from predilect.live.refits import Refitter, Worker, missing
 from predilect.live.settings import Settings, agreed, storable
 from predilect.live.state import Item, LeftOut, Participant, PollState, Shown, Status
+from predilect.live.suspects import suspects
 from predilect.live.tables import Database, participants, polls
 from predilect.live.verbs import Told
 
@@ -130,7 +132,8 @@ class Poll:
             A file, ``poll.db``, or an address of PostgreSQL, ``postgresql://HOST/NAME``.
         question : str
         items : list of str, or of dicts
-            Names, or dicts with ``name``, ``image`` (an address) and ``attributes`` (a dict of texts).
+            Names, or dicts with ``name``, ``description`` (Markdown), ``image`` and ``link`` (addresses) and
+            ``attributes`` (a dict of texts).
         name : str, optional
             Of the poll in addresses: letters, digits and hyphens; by default some letters at random.
         background : bool, default True
@@ -295,6 +298,27 @@ class Poll:
             self.log.write(number, lambda state, _: Writing(lambda _: None, self._shown(state, number, drawn, n)))
         return self._questions(number, n)
 
+    def first(self) -> tuple[PollQuestion, Drawn] | None:
+        """What somebody is asked first who has yet to take part, and what :meth:`put` takes; None if there is nothing.
+
+        The log knows of neither until they answer.
+        """
+        self._follow()
+        with self.log.lock:
+            state, person = self.log.state, Participant(0, 0.0)
+            asked = AskedParticipant.of(state, person) if state.status == "open" else None
+        drawn = [] if asked is None else draw(asked, 1, lambda: self.belief(0), self._source)
+        if not drawn:
+            return None
+        shown = Shown(0, 0.0, 0, drawn[0].items, drawn[0].probability, False)
+        with self.log.lock:
+            return self._question(state, self.settings, person, shown), drawn[0]
+
+    def put(self, participant: str | int, question: Drawn) -> int:
+        """Put the :meth:`first` question before somebody who took part since; its number, to be answered."""
+        number = self._number(participant)
+        return int(self.log.write(number, lambda state, _: verbs.put(state, number, question)))
+
     def _drawn(self, number: int, n: int, closing: int = 0) -> list[Drawn]:
         """New questions, so that ``n`` are open once the one that is ``closing`` is answered."""
         self._follow()
@@ -347,7 +371,8 @@ class Poll:
             ``shown`` of the question.
         answer : item, list of items, "left", "right", "tie" or "skip"
             An item is its name or its number. Of a pair the better item, its side, or a tie; of "best" the best item;
-            of "best-worst" the best and the worst; of "order" all items, the best first. "skip" for no answer.
+            of "best-worst" the best and the worst; of "order" all items, the best first. "skip" for no answer, which
+            may say why: "skip:unknown" (I do not know enough), "skip:neither", "skip:same", "skip:unclear".
         criterion : int, optional
             By default the first one on which the question is not answered.
         key : str, optional
@@ -431,6 +456,29 @@ class Poll:
         """Accept an item that was proposed, or retired, or refuse one that was proposed."""
         self.log.write(None, lambda state, _: verbs.moderate(state, item, accept))
 
+    def edit_item(self, item: str | int, **said: str) -> None:
+        """Rename an item, or say more of it: ``name``, ``description`` (Markdown), ``image``, ``link``.
+
+        Its answers stay: what they were about is in the log under the name that it had then.
+        """
+        self.log.write(None, lambda state, _: verbs.edit(state, item, said))
+
+    def merge_items(self, item: str | int, into: str | int) -> None:
+        """Let the answers on an item count for another one, too, which says the same; :meth:`part_item` undoes it.
+
+        Questions about both say nothing meanwhile; in an order the better place counts. The log keeps all as it was.
+        """
+        self.log.write(None, lambda state, _: verbs.merge(state, item, into))
+
+    def part_item(self, item: str | int) -> None:
+        """Undo :meth:`merge_items`: an item is asked about again, if it was before, and has its answers back."""
+        self.log.write(None, lambda state, _: verbs.part(state, item))
+
+    def alike(self, text: str) -> list[Item]:
+        """Items that are asked about and may say the same as a text, the likest first, five at most."""
+        with self.log.lock:
+            return alike(text, self.log.state.active())
+
     def retire(self, item: str | int) -> None:
         """Ask no more about an item; its answers stay."""
         self.log.write(None, lambda state, _: verbs.retire(state, item))
@@ -492,13 +540,26 @@ class Poll:
             return self._beliefs[criterion]
 
     def board(self, criterion: int = 0, *, max_age: float = 0.0) -> Any:
-        """The crowd's board: columns as ``Population.rank`` has them, the best item first.
+        """The crowd's board: columns as ``Population.rank`` has them, the best item first, and ``wins``.
+
+        That is the share of its duels with the others that an item wins, of the next person; ``wins_low`` and
+        ``wins_high`` are its 95 % interval.
 
         It holds every answer that this process knows. With ``max_age`` one comes again that was made up to so many
         seconds ago, or ten times as many as it took, up to ten: a board of thousands of items takes one.
         """
         self._follow()
         return self.belief(criterion).board(max_age)
+
+    def board_without_suspects(self, criterion: int = 0) -> Any:
+        """The crowd's board as it would be without those whose answers look like none, as :meth:`people` counts them.
+
+        ``export("participants")`` says who they are, and why; nobody is left out of any other board.
+        """
+        self._follow()
+        with self.log.lock:
+            flagged = list(suspects(self.log.state))
+        return self.belief(criterion).board_without(flagged)
 
     def outlook(self, claim: str = "best", level: float | None = None, criterion: int = 0) -> Any:
         """How likely the claim is, and about how many more answers settle it: ``Population.outlook``."""
@@ -514,15 +575,14 @@ class Poll:
         """
         from predilect.show.report.sections import contents_of
 
-        model = self.belief(criterion).catch_up()
+        belief = self.belief(criterion)
+        model = belief.catch_up()
         if not model.n_answers_:
             raise Refused("there are no answers to report on")
         with self.log.lock:
-            state = self.log.state
-            every = [one for person in state.people.values() for one in person.answers.values()
-                     if one.criterion == criterion]  # fmt: skip
-            read = comparisons(state, sorted(every))
-        return contents_of(model, title=self.settings.boards[criterion], answers=read)
+            every = [one for one in self.log.state.counting() if one.criterion == criterion]
+            read = comparisons(self.log.state, every, by="name")
+        return contents_of(belief.to_report(model), title=self.settings.boards[criterion], answers=read)
 
     def mine(self, participant: str | int, criterion: int = 0) -> Any:
         """The participant's own board, or None before they gave enough answers to see it.
@@ -533,8 +593,8 @@ class Poll:
         self._follow()
         with self.log.lock:
             needed = self.settings.own_ranking
-            theirs = [one.sequence for one in person_of(self.log.state, number).answers.values()
-                      if one.value is not None and one.criterion == criterion]  # fmt: skip
+            state = self.log.state
+            theirs = [one.sequence for one in state.said_by(person_of(state, number), criterion)]
         if not needed or len(theirs) < needed:
             return None
         return self.belief(criterion).own(number, (max(theirs), len(theirs)))

@@ -37,9 +37,9 @@ class AskedParticipant(NamedTuple):
     number: int
     settings: Settings
     active: list[int]
-    names: dict[int, str]
-    by_name: Mapping[str, Item]  # all items, those that come meanwhile too
-    seen: set[tuple[int, ...]]  # sorted
+    keys: dict[int, str]
+    by_key: Mapping[str, Item]  # all items, those that come meanwhile too
+    seen: set[tuple[int, ...]]  # sorted, with each item that was merged as the one that it counts for
     again: list[tuple[int, ...]]  # pairs answered at least five questions ago, as they were shown
 
     @classmethod
@@ -58,8 +58,8 @@ class AskedParticipant(NamedTuple):
         }  # fmt: skip
         repeated = {tuple(sorted(one.items)) for one in person.shown.values() if one.retest}
         return cls(
-            person.number, state.settings, sorted(active), {item.number: item.name for item in items},
-            state.by_name, {tuple(sorted(one.items)) for one in person.shown.values()},
+            person.number, state.settings, sorted(active), {item.number: item.key for item in items},
+            state.by_key, {tuple(sorted({*map(state.root, one.items)})) for one in person.shown.values()},
             [pair for pair in again if tuple(sorted(pair)) not in repeated],
         )  # fmt: skip
 
@@ -86,7 +86,7 @@ def _at_random(asked: AskedParticipant, seen: set[tuple[int, ...]], source: rand
     """Any set that the participant has not seen, each as likely as any other, in any order."""
     size, active = asked.settings.n_shown, asked.active
     known = set(active)
-    n_left = math.comb(len(active), size) - sum(known.issuperset(one) for one in seen)
+    n_left = math.comb(len(active), size) - sum(len(one) == size and known.issuperset(one) for one in seen)
     if n_left <= 0:
         return None
     if n_left <= _FEW_SETS and math.comb(len(active), size) <= 20 * _FEW_SETS:
@@ -102,31 +102,32 @@ def _at_random(asked: AskedParticipant, seen: set[tuple[int, ...]], source: rand
 def _by_model(asked: AskedParticipant, seen: set[tuple[int, ...]], belief: Belief) -> Drawn | None:
     """The set that the poll's strategy takes, as the model has it."""
     settings, user = asked.settings, user_of(asked.number)
-    left_out = [tuple(asked.names[number] for number in one) for one in seen if all(k in asked.names for k in one)]
+    left_out = [tuple(asked.keys[number] for number in one) for one in seen
+                if len(one) == settings.n_shown and all(k in asked.keys for k in one)]  # fmt: skip
     if settings.strategy == "person":
         return _for_person(asked, belief, user, left_out)
     if settings.kind == "pair":
         for asker in belief.asker():
             for left, right, probability in asker.draw(user, 1, exclude=left_out):
-                return Drawn((asked.by_name[left].number, asked.by_name[right].number), probability)
+                return Drawn((asked.by_key[left].number, asked.by_key[right].number), probability)
         return None
     chosen = belief.asker()[-1].ask_set(user, min(settings.size, len(asked.active)), exclude=left_out)
     if chosen is None:
         return None
-    return Drawn(tuple(asked.by_name[name].number for name in chosen.items), chosen.probability)
+    return Drawn(tuple(asked.by_key[key].number for key in chosen.items), chosen.probability)
 
 
 def _for_person(asked: AskedParticipant, belief: Belief, user: str, left_out: list[tuple[str, ...]]) -> Drawn | None:
     """What tells most about the participant; the draw among equals has no probability that could be told."""
     model, settings = belief.catch_up(), asked.settings
     known = user if belief.knows(user) else None
-    names = list(asked.names.values())
+    keys = list(asked.keys.values())
     if settings.kind == "pair":
         exclude = {"left": [one[0] for one in left_out], "right": [one[1] for one in left_out]}
-        table = model.suggest(known, 1, candidates=names, exclude=exclude if left_out else None, random_state=None)
+        table = model.suggest(known, 1, candidates=keys, exclude=exclude if left_out else None, random_state=None)
         chosen = [] if not len(table) else [table["left"][0], table["right"][0]]
     else:
-        table = model.suggest_set(known, settings.size, names, exclude=[list(one) for one in left_out] or None)
+        table = model.suggest_set(known, settings.size, keys, exclude=[list(one) for one in left_out] or None)
         chosen = list(table["item"])
     random.shuffle(chosen)
-    return Drawn(tuple(asked.by_name[name].number for name in chosen), None) if chosen else None
+    return Drawn(tuple(asked.by_key[key].number for key in chosen), None) if chosen else None

@@ -47,6 +47,9 @@ class Settings:
         Of the pages, unless a participant's browser asks for another.
     ties, skips, undo : bool, default True
         Whether "equally good", "I cannot say" and taking back the last answer are offered.
+    at_once : bool, default False
+        Whether the first question comes at once, with a line that says what answering it means; otherwise after a page
+        with instruction, consent and a tick.
     proposals : bool, default False
         Whether participants may propose items, which are shown once the organiser accepts them.
     limit : int, default 0
@@ -84,6 +87,7 @@ class Settings:
     ties: bool = True
     skips: bool = True
     undo: bool = True
+    at_once: bool = False
     proposals: bool = False
     limit: int = 0
     own_ranking: int = 10
@@ -118,7 +122,7 @@ class Settings:
             if not is_number or not low <= value < high or value == 0.5 == low:  # a level of .5 says nothing
                 above = "above" if low else "from"
                 raise DataError(f"{name} is a probability {above} {low:g} and below {high:g}; got {quoted(value)}")
-        for name in ("ties", "skips", "undo", "proposals", "public"):
+        for name in ("ties", "skips", "undo", "at_once", "proposals", "public"):
             if not isinstance(getattr(self, name), bool):
                 raise DataError(f"{name} is True or False; got {quoted(getattr(self, name))}")
         if len(self.criteria) > _MOST_CRITERIA:

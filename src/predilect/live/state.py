@@ -14,10 +14,15 @@ from predilect.live.settings import Settings
 
 _LAST_MOMENT = 253_402_300_800.0  # the end of the year 9999
 # Kinds of rows: those without which others would mean something else, and those that others can do without.
-_ALONE = ("proposed", "item_state", "item_retired", "reported", "joined", "shown", "answered", "undone", "erased")
+_ALONE = (
+    "proposed", "item_state", "item_retired", "item_changed", "item_merged", "reported", "joined", "shown", "answered",
+    "undone", "erased",
+)  # fmt: skip
 KINDS = ("state", "item_added", *_ALONE)
 Status = Literal["draft", "open", "paused", "closed"]
-ItemState = Literal["proposed", "active", "retired", "refused"]
+ItemState = Literal["proposed", "active", "retired", "refused", "merged"]
+_DECIDED = get_args(ItemState)[:-1]  # what an item can be by itself
+TOLD = ("name", "description", "image", "link")  # what is said of an item, and may be changed
 
 
 class Event(NamedTuple):
@@ -43,7 +48,11 @@ class LeftOut(NamedTuple):
 
 @dataclass(slots=True)
 class Item:
-    """Something that is compared."""
+    """Something that is compared.
+
+    ``key`` is what models call it, which stays when it is renamed; ``into`` the number of the item that its answers
+    count for, where it is merged into one, and ``was`` the state that it had before.
+    """
 
     number: int
     name: str
@@ -53,10 +62,21 @@ class Item:
     proposers: set[int] = field(default_factory=set)
     reports: int = 0
     added_at: int = 0  # sequence of the event
+    description: str = ""  # Markdown
+    link: str = ""
+    key: str = ""
+    into: int | None = None
+    was: ItemState = "active"
+    told_at: list[int] = field(default_factory=list)  # sequences of events that say more of it
+
+    @property
+    def is_moderated(self) -> bool:
+        """Whether somebody decided on it: it is asked about, or was."""
+        return (self.was if self.state == "merged" else self.state) in ("active", "retired")
 
     def name_without(self, number: int) -> str:
         """What it is called once somebody is erased: text that nobody accepted, and nobody else proposed, goes too."""
-        stays = self.state in ("active", "retired") or self.proposers != {number}
+        stays = self.is_moderated or self.proposers != {number}
         return self.name if stays else f"(erased\N{NO-BREAK SPACE}{self.number})"  # which nobody can propose
 
 
@@ -82,6 +102,7 @@ class Answer(NamedTuple):
     criterion: int
     value: tuple[int, ...] | None  # places on the screen, the best first; () a tie, None a skip
     shown_ms: int | None = None  # since the question was on the screen, as the page says
+    reason: str = ""  # of a skip, where one was given
 
 
 class Keyed(NamedTuple):
@@ -146,6 +167,7 @@ class PollState:
         self.closed_at: float | None = None
         self.items: list[Item] = []
         self.by_name: dict[str, Item] = {}
+        self.by_key: dict[str, Item] = {}
         self.people: dict[int, Participant] = {}
         self.changes: list[Change] = []
         self.times_shown: list[int] = []
@@ -191,7 +213,45 @@ class PollState:
 
         No other leaves the poll, but for the organiser and whoever proposed it.
         """
-        return [item for item in self.items if item.state in ("active", "retired")]
+        return [item for item in self.items if item.is_moderated]
+
+    def root(self, number: int) -> int:
+        """The item that answers on an item count for: itself, unless it is merged into another."""
+        while (into := self.items[number - 1].into) is not None:
+            number = into
+        return number
+
+    def counted(self, answer: Answer) -> Answer | None:
+        """What an answer says once items are merged; None where it is about one alone.
+
+        Of an order the better place of the merged counts.
+        """
+        if all(self.items[number - 1].into is None for number in answer.items):
+            return answer
+        roots = [self.root(number) for number in answer.items]
+        items = tuple(dict.fromkeys(roots))
+        if len(items) < 2:
+            return None
+        value = None if answer.value is None else tuple(dict.fromkeys(items.index(roots[k]) for k in answer.value))
+        if value is not None and len(value) < len(answer.value or ()) and self._kind() == "best-worst":
+            return None  # the best and the worst are one
+        return answer._replace(items=items, value=value)
+
+    def said_by(self, person: Participant, criterion: int | None = None) -> list[Answer]:
+        """Answers of somebody that say something of items as they are merged, on one criterion or all."""
+        every = map(self.counted, person.answers.values())
+        return [
+            one for one in every if one is not None and one.value is not None and criterion in (None, one.criterion)
+        ]
+
+    def counting(self) -> list[Answer]:
+        """All answers that stand, skips too, as they count once items are merged; the oldest first."""
+        every = (self.counted(one) for person in self.people.values() for one in person.answers.values())
+        return sorted((one for one in every if one is not None), key=lambda one: one.sequence)
+
+    def _kind(self) -> str:
+        assert self.settings is not None
+        return self.settings.kind
 
     def item(self, number: int) -> Item | None:
         """The item of a number, from 1."""
@@ -238,6 +298,10 @@ class PollState:
         for item in items:
             self.items.append(item)
             self.by_name[item.name] = item
+            item.key = item.name
+            while item.key in self.by_key:  # an item had this name before it was renamed
+                item.key += f"\N{NO-BREAK SPACE}({item.number})"
+            self.by_key[item.key] = item
             self.times_shown.append(0)
 
     def _on_state(self, event: Event, said: dict[str, Any]) -> None:
@@ -261,7 +325,7 @@ class PollState:
             _must(
                 isinstance(name, str) and name not in self.by_name and name not in new, "the name of its item is none"
             )
-            _must(one.get("state", "active") in get_args(ItemState), "the state of its item is none")
+            _must(one.get("state", "active") in _DECIDED, "the state of its item is none")
             new[name] = Item(number, added_at=event.sequence, **one)
         self._add(new.values())
         if person is not None:
@@ -279,9 +343,50 @@ class PollState:
         self._keep_key(event, item.number)
 
     def _on_item_state(self, event: Event, said: dict[str, Any]) -> None:
-        _must(said["state"] in get_args(ItemState), "the state of its item is none")
-        self._item(said["item"]).state = said["state"]
+        item = self._item(said["item"])
+        _must(said["state"] in _DECIDED and item.state != "merged", "the state of its item is none")
+        item.state = said["state"]
         self.board_changed = event.sequence
+
+    def _on_item_changed(self, event: Event, said: dict[str, Any]) -> None:
+        """The organiser says more of an item, or calls it otherwise."""
+        item, told = self._item(said["item"]), {name: said[name] for name in TOLD if name in said}
+        _must(all(isinstance(value, str) for value in told.values()), "what it says of an item is no text")
+        name = told.get("name", item.name)
+        _must(name and self.by_name.get(name, item) is item, "the name of its item is none")
+        del self.by_name[item.name]
+        for key, value in told.items():
+            setattr(item, key, value)
+        self.by_name[name] = item
+        item.told_at.append(event.sequence)
+        self.board_changed = event.sequence
+
+    def _on_item_merged(self, event: Event, said: dict[str, Any]) -> None:
+        """Answers on an item count for another one from now on, or for itself again."""
+        item, into = self._item(said["item"]), said["into"]
+        if into is None:
+            _must(item.state == "merged", "its item is not merged")
+        else:
+            _must(item.state != "merged" and self.root(self._item(into).number) != item.number, "it cannot be merged")
+        now = self.root(item.number)
+        theirs = [one for person in self.people.values() for one in person.answers.values()
+                  if one.value is not None and any(self.root(number) == now for number in one.items)]  # fmt: skip
+        before = [self.counted(one) for one in theirs]
+        if into is None:
+            item.state, item.into = item.was, None
+        else:
+            item.was, item.state, item.into = item.state, "merged", into
+        for one, old in zip(theirs, before, strict=True):
+            if (new := self.counted(one)) != old:
+                self._count(old, event.sequence, is_added=False)
+                self._count(new, event.sequence, is_added=True)
+        self.board_changed = event.sequence
+
+    def _count(self, answer: Answer | None, at: int, *, is_added: bool) -> None:
+        """An answer counts from now on, or no more."""
+        if answer is not None:
+            self.n_answers[answer.criterion] += 1 if is_added else -1
+            self.changes.append(Change(at, answer.criterion, is_added, answer))
 
     def _on_item_retired(self, event: Event, said: dict[str, Any]) -> None:
         self._on_item_state(event, {**said, "state": "retired"})
@@ -321,15 +426,14 @@ class PollState:
             _must(places <= {*range(len(shown.items))} and len(places) == len(value), "its answer names what is not")
         _must(criterion in range(len(self.n_answers)), "there is no such criterion")
         answer = Answer(event.sequence, event.time, person.number, shown.sequence, shown.items, criterion,
-                        None if value is None else tuple(value), said.get("ms"))  # fmt: skip
+                        None if value is None else tuple(value), said.get("ms"), said.get("reason", ""))  # fmt: skip
         if "replaces" in said:
             self._take_back(person, said["replaces"], event.sequence)
         person.answers[event.sequence] = answer
         person.given[answer.shown, answer.criterion] = event.sequence
         self._keep_key(event, event.sequence)
         if value is not None:
-            self.n_answers[answer.criterion] += 1
-            self.changes.append(Change(event.sequence, answer.criterion, True, answer))
+            self._count(self.counted(answer), event.sequence, is_added=True)
 
     def _on_undone(self, event: Event, said: dict[str, Any]) -> None:
         assert event.participant is not None
@@ -351,7 +455,7 @@ class PollState:
         if person is None:
             return
         for answer in person.answers.values():
-            if answer.value is not None:
+            if answer.value is not None and self.counted(answer) is not None:
                 self.n_answers[answer.criterion] -= 1
         self._withdraw(person)
         for item in self.items:
@@ -372,16 +476,20 @@ class PollState:
         name = item.name_without(number)
         item.proposers.discard(number)
         if name != item.name:
-            del self.by_name[item.name]
-            item.name, item.image, item.attributes, item.state = name, "", {}, "refused"
-            self.by_name[item.name] = item
+            del self.by_name[item.name], self.by_key[item.key]
+            item.name = item.key = name
+            item.image, item.description, item.link, item.attributes = "", "", "", {}
+            if item.state == "merged":
+                item.was = "refused"
+            else:
+                item.state = "refused"
+            self.by_name[name] = self.by_key[name] = item
 
     def _take_back(self, person: Participant, sequence: int, at: int) -> None:
         answer = person.answers.pop(sequence)
         del person.given[answer.shown, answer.criterion]
         if answer.value is not None:
-            self.n_answers[answer.criterion] -= 1
-            self.changes.append(Change(at, answer.criterion, False, answer))
+            self._count(self.counted(answer), at, is_added=False)
 
 
 def is_moment(time: Any) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 
 from predilect._base.text import one_line
 from predilect.live.given import (
+    SKIPS,
     Refused,
     folded,
     item_of,
@@ -16,14 +17,20 @@ from predilect.live.given import (
     read_answer,
     read_items,
     read_name,
+    read_told,
+    refuse_known,
     repeated,
 )
 from predilect.live.log import New, Writing
+from predilect.live.questions import Drawn
 from predilect.live.settings import FIXED, Settings, agreed
-from predilect.live.state import Participant, PollState, Status
+from predilect.live.state import Item, Participant, PollState, Status
 
 _MOST_PROPOSALS = 20
-_DECIDED = {"active": "asked about. Retire it", "retired": "retired, and not asked about any more"}
+_DECIDED = {
+    "active": "asked about. Retire it", "retired": "retired, and not asked about any more",
+    "merged": "merged into another one. Part them first",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -52,6 +59,8 @@ def answer(
         return Writing(lambda _: Told(last, True))
     payload: dict[str, Any] = {"shown": asked.sequence, "value": None if value is None else list(value)}
     payload |= ({"criterion": on} if on else {}) | ({} if shown_ms is None else {"ms": shown_ms})
+    if value is None and (reason := SKIPS.get(given or "skip", "")):
+        payload["reason"] = reason
     if old is not None:
         if not _settings(state).undo:
             raise Refused("answers of this poll cannot be changed", 403)
@@ -59,6 +68,19 @@ def answer(
     elif last is not None:
         raise Refused("this question was answered already. Replace that answer, or take it back")
     return Writing(lambda numbers: Told(numbers[0]), [New("answered", payload, person.number, key), *then()])
+
+
+def put(state: PollState, number: int, question: Drawn) -> Writing:
+    """Put a question before somebody who read it before they took part: their first; its number."""
+    person = person_of(state, number)
+    there = next((one.sequence for one in person.shown.values() if one.items == question.items), None)
+    if there is not None:
+        return Writing(lambda _: there)
+    _must_be_open(state)
+    active = {item.number for item in state.active()}
+    if person.shown or not active.issuperset(question.items) or len(question.items) != _settings(state).n_shown:
+        raise Refused("this question is asked no more")
+    return Writing(lambda numbers: numbers[0], [question.event(number)])
 
 
 def undo(state: PollState, number: int, key: str | None) -> Writing:
@@ -89,8 +111,8 @@ def propose(state: PollState, number: int, text: str, key: str | None) -> Writin
             raise Refused("this key came with another proposal before. Send each with a key of its own")
         return Writing(lambda _: before)
     there = next((item for item in state.items if folded(item.name) == wanted), None)
-    if there in state.moderated():
-        raise Refused(f'the poll asks about "{one_line(there.name)}" already')
+    if there is not None and state.items[(root := state.root(there.number)) - 1].is_moderated:
+        raise Refused(f'the poll asks about "{one_line(state.items[root - 1].name)}" already')
     if there is not None and number in there.proposers:
         return Writing(lambda _: there.number)
     if person.proposals >= _MOST_PROPOSALS:
@@ -112,17 +134,54 @@ def add(state: PollState, said: Sequence[str | Mapping[str, Any]]) -> Writing:
 def moderate(state: PollState, item: str | int, accept: bool) -> Writing:
     """Accept or refuse an item."""
     found = item_of(state.items, item)
-    if not accept and found.state in _DECIDED:
+    if found.state == "merged" or (not accept and found.state in _DECIDED):
         raise Refused(f'the item "{one_line(found.name)}" is {_DECIDED[found.state]}')
     new = "active" if accept else "refused"
     return _nothing_or(New("item_state", {"item": found.number, "state": new}), found.state != new)
 
 
+def edit(state: PollState, item: str | int, said: Mapping[str, Any]) -> Writing:
+    """Call an item otherwise, or say more of it; its answers stay."""
+    found = item_of(state.items, item)
+    told = read_told(said)
+    if "name" in told:
+        told["name"] = read_name(told["name"], told["name"])
+        refuse_known(state, told["name"], found)
+    new = {key: value for key, value in told.items() if getattr(found, key) != value}
+    return _nothing_or(New("item_changed", {"item": found.number, **new}), bool(new))
+
+
+def merge(state: PollState, item: str | int, into: str | int) -> Writing:
+    """Let the answers on an item count for another one, and ask no more about it."""
+    found, other = item_of(state.items, item), item_of(state.items, into)
+    if found.state == "merged" and found.into == other.number:
+        return Writing(lambda _: None)
+    if found.state == "merged":
+        raise Refused(f'the item "{one_line(found.name)}" is {_DECIDED["merged"]}')
+    if other.state not in ("active", "retired"):
+        raise Refused(f'nothing is merged into the item "{one_line(other.name)}": it is {other.state}')
+    if other.number == found.number:
+        raise Refused("an item is not merged into itself")
+    _must_leave_enough(state, found)
+    return Writing(lambda _: None, [New("item_merged", {"item": found.number, "into": other.number})])
+
+
+def part(state: PollState, item: str | int) -> Writing:
+    """Undo a merge: the answers on an item count for itself again, and it is what it was before."""
+    found = item_of(state.items, item)
+    return _nothing_or(New("item_merged", {"item": found.number, "into": None}), found.state == "merged")
+
+
+def _must_leave_enough(state: PollState, item: Item) -> None:
+    shown = _settings(state).n_shown
+    if item.state == "active" and len(state.active()) <= shown:
+        raise Refused(f"a question shows {shown} items, and no more are left")
+
+
 def retire(state: PollState, item: str | int) -> Writing:
     """Ask no more about an item."""
-    found, shown = item_of(state.items, item), _settings(state).n_shown
-    if found.state == "active" and len(state.active()) <= shown:
-        raise Refused(f"a question shows {shown} items, and no more are left")
+    found = item_of(state.items, item)
+    _must_leave_enough(state, found)
     return _nothing_or(New("item_retired", {"item": found.number}), found.state == "active")
 
 

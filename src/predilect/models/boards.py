@@ -22,7 +22,14 @@ from predilect._base.types import BoolArray, FloatArray, IntArray, Table
 from predilect.data import Comparisons, ItemFeatures, PersonFeatures, Vocabulary, build_frame
 from predilect.data.features import FeatureSpace
 from predilect.data.orders import as_orders, weights_of_rows
-from predilect.decisions.ranking import Board, board_columns, rank_utilities, refuse_unsound, score_columns
+from predilect.decisions.ranking import (
+    Board,
+    board_columns,
+    rank_utilities,
+    refuse_unsound,
+    score_columns,
+    separation_reliability,
+)
 from predilect.decisions.scales import Scale, scale_of
 from predilect.errors import DataError, DataWarning
 from predilect.inference.gaussian.covariates import CovariateEffects
@@ -314,7 +321,7 @@ class RankingEstimator(Asking, Predicting):
 
     _kept_posterior: ClassVar[Any] = None  # class of :meth:`Posterior.restricted`'s result, where there is one
 
-    n_by_item_: Annotated[FloatArray, amounts("I")]
+    results_by_item_: Annotated[FloatArray, amounts("I 3")]  # wins, ties and losses of each item
     n_answers_: Annotated[float, within(0.0)]
     _backend: Annotated[str, PLAIN]
     report_: Annotated[dict[str, Any], REPORT]
@@ -322,8 +329,8 @@ class RankingEstimator(Asking, Predicting):
     _seed: int
 
     @abstractmethod
-    def _answers_of(self, user: int) -> FloatArray:
-        """Number of answers of one person on each item; shape (n_items,)."""
+    def _results_of(self, user: int) -> FloatArray:
+        """Wins, ties and losses of each item in the answers of one person, (n_items, 3); or how many, (n_items, 1)."""
 
     @abstractmethod
     def _answers_of_people(self, start: int, stop: int) -> FloatArray:
@@ -332,6 +339,11 @@ class RankingEstimator(Asking, Predicting):
     @abstractmethod
     def _stored_arrays(self) -> dict[str, Any]:
         """Arrays that are saved of the posterior, and of the answers behind it."""
+
+    @property
+    def n_by_item_(self) -> FloatArray:
+        """Number of answers on each item, (n_items,)."""
+        return np.asarray(self.results_by_item_.sum(axis=1))
 
     @property
     def _own_scale(self) -> Scale:
@@ -422,7 +434,9 @@ class RankingEstimator(Asking, Predicting):
         board : data frame of the caller's kind
             Columns item, mean, sd, lower, upper (score with its 95 % interval; by default the utility centred over the
             items, in units of the noise of one answer), rank, rank_low, rank_high (95 % interval of the rank), p_best,
-            tier, tied_with_leader (the first item is not better with more than 95 % probability), n (answers).
+            tier, tied_with_leader (the first item is not better with more than 95 % probability), n (answers), wins,
+            ties and losses (of these, without regard to whom the item met), win_share (wins and half of the ties, of
+            n).
 
         Raises
         ------
@@ -440,7 +454,7 @@ class RankingEstimator(Asking, Predicting):
             utilities = now.posterior_.crowd()
         else:
             utilities = now.posterior_.calibrated(now._user_code(user))
-        return now._frame(unit.of_board(now._board(utilities), utilities, now.items_), now._n_answers_by_item(user))
+        return now._frame(unit.of_board(now._board(utilities), utilities, now.items_), now._results_by_item(user))
 
     def _at(self, at: Any) -> Utilities:
         """The crowd's utilities at another time than the last; DataError for a model in which ratings do not move."""
@@ -461,14 +475,14 @@ class RankingEstimator(Asking, Predicting):
         check_arguments(ranks=ranks)
         now = self._now()
         if user is None:
-            found, n = now.posterior_.crowd(), now._n_answers_by_item()
+            found, results = now.posterior_.crowd(), now._results_by_item()
         else:
             code = now._user_or_unseen(user)
             found, is_unseen = now.posterior_.calibrated(code), code < 0 and now.personal_
-            n = np.zeros(len(now.items_)) if is_unseen else now._n_answers_by_item(user)
+            results = np.zeros((len(now.items_), 3)) if is_unseen else now._results_by_item(user)
         if ranks:
-            return now._frame(now._board(found).by_item(), n)
-        return build_frame(score_columns(found, now.items_, n), now._backend)
+            return now._frame(now._board(found).by_item(), results)
+        return build_frame(score_columns(found, now.items_, results), now._backend)
 
     def utility_distribution(self, user: Any = None) -> tuple[FloatArray, FloatArray]:
         """Joint law of the utilities of the crowd, or of one person, centred, over :attr:`items_`: that of their board.
@@ -504,26 +518,46 @@ class RankingEstimator(Asking, Predicting):
         """Whether there are boards of segments: see :meth:`Population.segments <predilect.Population.segments>`."""
         return False
 
+    def separation_reliability(self) -> float:
+        """Scale separation reliability (SSR) of the crowd's board, 0 to 1, as comparative judgement reports it.
+
+        The share of the variance of the items' scores that is not error of measurement. The separation index is G =
+        √(SSR / (1 - SSR)).
+
+        Notes
+        -----
+        v / (v + e): v the variance over the items of the scores, e the mean of the squared standard errors. Of maximum
+        likelihood it is 1 - e / v (Pollitt 2012), as its scores are not drawn together; both say the same to first
+        order. Standard errors are the board's, which allow for people who differ: of ten judges who do not, SSR is .73
+        for a squared correlation with the truth of .80. Where pairs were chosen by what was known of the items, SSR is
+        too high (Bramley and Vitello 2019).
+        """
+        return separation_reliability(self._now().posterior_.crowd())
+
     def _rank_among(self, items: list[Any], user: Any = None) -> Any:
         """:meth:`rank` of some items alone."""
         now, codes = self._now(), np.sort(self.items_.codes(items).astype(np.int64))
         posterior = now.posterior_
         utilities = posterior.crowd() if user is None else posterior.calibrated(now._user_code(user))
         board = now._board(utilities.among(codes))
-        return now._frame(replace(board, item=codes[board.item]), now._n_answers_by_item(user))
+        return now._frame(replace(board, item=codes[board.item]), now._results_by_item(user))
 
     def _board(self, utilities: Utilities) -> Board:
         return rank_utilities(utilities, random_state=self.seed_)
 
-    def _frame(self, board: Board, n_answers: FloatArray) -> Any:
-        return build_frame(board_columns(board, self.items_, n_answers), self._backend)
+    def _frame(self, board: Board, results: FloatArray) -> Any:
+        return build_frame(board_columns(board, self.items_, results), self._backend)
+
+    def _results_by_item(self, user: Any = None) -> FloatArray:
+        """Wins, ties and losses of each item that a board rests on, of the crowd or of one person, (n_items, 3)."""
+        now = self._now()
+        if user is None or not now.personal_:
+            return now.results_by_item_.copy()
+        return now._results_of(now._user_code(user))
 
     def _n_answers_by_item(self, user: Any = None) -> FloatArray:
         """Number of answers on each item that a board rests on, of the crowd or of one person; shape (n_items,)."""
-        now = self._now()
-        if user is None or not now.personal_:
-            return now.n_by_item_.copy()
-        return now._answers_of(now._user_code(user))
+        return np.asarray(self._results_by_item(user).sum(axis=1))
 
 
 def _centred(mean: FloatArray, covariance: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -40,7 +40,7 @@ from predilect.inference.gaussian.kernels import Kernel
 from predilect.inference.gaussian.kernels.stored import kernel_from_dict, kernel_to_dict
 from predilect.models.boards import RankingEstimator
 from predilect.models.checks import LARGEST, check_flags, given_threshold
-from predilect.models.reading import Training, answers_by_item, feature_lines, read_training
+from predilect.models.reading import Training, feature_lines, read_training, results_by_item
 from predilect.models.registry import entry_of
 from predilect.models.saving import number, read_model, restore, sizes_of, write_model
 from predilect.models.shown import ShownEstimator
@@ -48,11 +48,11 @@ from predilect.models.shown import ShownEstimator
 
 @dataclass(frozen=True, slots=True)
 class AnswerCounts:
-    """Weighted answers by person and item in CSR form: ``ptr`` (n_users + 1,), ``item``, ``count`` (n_entries,)."""
+    """Weighted answers by person and item in CSR form: ``ptr`` (n_users + 1,), ``item`` (n_entries,), ``count``."""
 
     ptr: Annotated[IntArray, pointer("U+1", "Z")]
     item: Annotated[npt.NDArray[np.int32], codes("Z", "I")]
-    count: Annotated[FloatArray, amounts("Z")]
+    count: Annotated[FloatArray, amounts("Z 3")]  # wins, ties and losses
     n_items: int
 
     @classmethod
@@ -60,22 +60,27 @@ class AnswerCounts:
         """Count the answers. O(answers)."""
         user = np.concatenate([comparisons.user, comparisons.user])
         item = np.concatenate([comparisons.left, comparisons.right])
-        weight = np.concatenate([comparisons.weight, comparisons.weight])
-        return cls.summed(user, item, weight, comparisons.n_users, comparisons.n_items)
+        left = np.equal.outer(comparisons.outcome, (1, 0, -1)) * comparisons.weight[:, None]
+        results = np.concatenate([left, left[:, ::-1]])
+        return cls.summed(user, item, results, comparisons.n_users, comparisons.n_items)
 
     @classmethod
-    def summed(cls, user: IntArray, item: IntArray, weight: FloatArray, n_users: int, n_items: int) -> AnswerCounts:
-        """Add up rows of weights (n,) by codes of people and items."""
-        table = coo_array((weight, (user, item)), shape=(n_users, n_items)).tocsr()
-        return cls(table.indptr.astype(np.int64), table.indices.astype(np.int32), table.data, n_items)
+    def summed(cls, user: IntArray, item: IntArray, results: FloatArray, n_users: int, n_items: int) -> AnswerCounts:
+        """Add up rows of wins, ties and losses (n, 3) by codes of people and items."""
+        tables = [coo_array((one, (user, item)), shape=(n_users, n_items)).tocsr() for one in results.T]
+        first, count = tables[0], np.stack([one.data for one in tables], axis=1)
+        return cls(first.indptr.astype(np.int64), first.indices.astype(np.int32), count, n_items)
 
     def of_person(self, user: int) -> FloatArray:
-        """Answers of one person on each item, shape (n_items,); zeros for -1, an unseen user."""
-        return self.of_people(user, user + 1)[0] if user >= 0 else np.zeros(self.n_items)
+        """Wins, ties and losses of each item for one person, (n_items, 3); zeros for -1, an unseen user."""
+        return self._of(user, user + 1)[0] if user >= 0 else np.zeros((self.n_items, 3))
 
     def of_people(self, start: int, stop: int) -> FloatArray:
         """Answers of the people from ``start`` to before ``stop``, shape (stop - start, n_items)."""
-        counts = np.zeros((stop - start, self.n_items))
+        return np.asarray(self._of(start, stop).sum(axis=2))
+
+    def _of(self, start: int, stop: int) -> FloatArray:
+        counts = np.zeros((stop - start, self.n_items, 3))
         entries = slice(self.ptr[start], self.ptr[stop])
         who = np.repeat(np.arange(stop - start), np.diff(self.ptr[start : stop + 1]))
         counts[who, self.item[entries]] = self.count[entries]
@@ -331,7 +336,7 @@ class Estimator(RankingEstimator, Saving, ShownEstimator, Constructed):
         self.features_, self.user_features_, self._space = features, training.people, space
         self._backend = answers.backend
         self.n_answers_ = answers.n_answers
-        self.n_by_item_ = answers_by_item(answers)
+        self.results_by_item_ = results_by_item(answers)
         self._begin(answers)
         self.report_ = plain(
             {
@@ -350,7 +355,7 @@ class Estimator(RankingEstimator, Saving, ShownEstimator, Constructed):
         if answers is not None:
             self.counts_ = AnswerCounts.of(answers)
 
-    def _answers_of(self, user: int) -> FloatArray:
+    def _results_of(self, user: int) -> FloatArray:
         return self.counts_.of_person(user)
 
     def _answers_of_people(self, start: int, stop: int) -> FloatArray:

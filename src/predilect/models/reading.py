@@ -28,6 +28,7 @@ from predilect.data.frames import (
     to_series,
 )
 from predilect.data.intake import counted
+from predilect.data.keyed_rows import results_of
 from predilect.data.read.columns import pair_columns, refuse_index
 from predilect.data.read.covariates import covariate_columns, differences, flat, refuse_missing
 from predilect.data.read.names import guess_one
@@ -227,13 +228,10 @@ def feature_space(features: ItemFeatures | None, items: Vocabulary) -> FeatureSp
     return FeatureSpace.empty(len(items)) if features is None else FeatureSpace(*features.align(items))
 
 
-def answers_by_item(comparisons: Comparisons) -> FloatArray:
-    """Number of answers on each item; shape (n_items,)."""
-    n = comparisons.n_items
-    counts = np.bincount(comparisons.left, comparisons.weight, n) + np.bincount(
-        comparisons.right, comparisons.weight, n
-    )
-    return np.asarray(counts, dtype=np.float64)  # NumPy counts nothing in whole numbers
+def results_by_item(comparisons: Comparisons) -> FloatArray:
+    """Wins, ties and losses of each item; shape (n_items, 3)."""
+    sides = comparisons.left, comparisons.right
+    return results_of(*sides, comparisons.outcome, comparisons.weight, comparisons.n_items)
 
 
 def feature_lines(features: ItemFeatures, space: FeatureSpace) -> list[str]:

@@ -107,6 +107,14 @@ VARIANTS = (
         arguments=lambda _: {"distributions": "fixed"},
     ),
     Entry(
+        "nested-logit",
+        "MixedLogit",
+        "choice.mixed_logit",
+        "a logit of alternatives in nests, of which those in one are alike; nests=COLUMN names them",
+        instead="is for answers of which some are one person's. Say -c who= for answers of nobody in particular,",
+        arguments=lambda _: {"distributions": "fixed", "nests": ""},
+    ),
+    Entry(
         "latent-class",
         "MixedLogit",
         "choice.mixed_logit",

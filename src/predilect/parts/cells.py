@@ -26,6 +26,7 @@ from predilect._base.stored import DAMAGE
 from predilect._base.types import FloatArray
 from predilect.data import Comparisons, Vocabulary
 from predilect.data.comparisons import SIDE
+from predilect.data.keyed_rows import results_of
 from predilect.data.orders import as_orders
 from predilect.errors import DataError, OutputError
 from predilect.inference.gaussian.dense import mirror, symmetrise
@@ -119,7 +120,7 @@ class Counts(NamedTuple):
     n_rows: int
     n_pairs: int
     n_answers: float
-    n_by_item: FloatArray
+    results: FloatArray  # wins, ties and losses of each item, (n_items, 3)
     ties: float
     of_grades: FloatArray  # ties, decided answers without a grade, and those of each grade, tasks left aside
 
@@ -166,10 +167,10 @@ def counts(spec: Spec, part: int) -> Counts:
     people, _ = cell(spec, part)
     ties = float(people.weight[people.outcome == 0].sum())
     first = np.repeat(people.item_ptr[:-1], np.diff(people.answer_ptr))
-    of_sides = (people.item_idx[first + side] for side in (people.left, people.right))
-    n_by_item = np.asarray(sum(np.bincount(items, people.weight, people.n_items) for items in of_sides))
+    left, right = (people.item_idx[first + side] for side in (people.left, people.right))
+    results = results_of(left, right, people.outcome, people.weight, people.n_items)
     return Counts(
-        people.n_users, people.n_active, people.n_rows, len(people.item_idx), people.n_answers, n_by_item, ties,
+        people.n_users, people.n_active, people.n_rows, len(people.item_idx), people.n_answers, results, ties,
         counts_of_answers(people, len(spec.grades)),
     )  # fmt: skip
 

@@ -63,8 +63,20 @@ def test_where_people_do_not_differ_nothing_is_said_of_it():
     assert table["consistency"].to_list() == [1.0] * 40
     assert table["lower"].null_count() == 40
     assert "consistently" not in "\n".join(model.describe())
-    with pytest.raises(DataError, match="pooled"):
-        Population(personal=False).fit(FRAME, OUTCOME).people()
+
+
+def test_a_pooled_model_knows_people_as_long_as_it_holds_who_answered(tmp_path):
+    pooled = Population(personal=False).fit(FRAME, OUTCOME)
+    assert pooled.people()["n"].to_list() == [30.0] * 40
+    pooled.save(tmp_path / "model")
+    for one in (
+        Population.load(tmp_path / "model"),
+        Population(personal=False).fit({k: FRAME[k] for k in ("left", "right")}, OUTCOME),
+    ):
+        with pytest.raises(DataError, match="pooled"):
+            one.people()
+        with pytest.raises(DataError, match="pooled"):
+            pooled.top()
 
 
 def test_answers_of_careful_people_are_easier_to_predict(model):

@@ -184,10 +184,10 @@ def test_nobody_is_named_in_a_page_unless_asked_for(tmp_path):
     ("verdict", "said"),
     [
         (None, "was not judged on held-out answers"),
-        (verdict_of(), "differ in taste, and rankings of their own predict them better than the crowd's (log loss "
-         "lower by 0.050 nats an answer, 95 % interval 0.030 to 0.070)"),
+        (verdict_of(), "differ in taste, and rankings of their own predict them better than the crowd's "
+         "(knowing who answers makes the given answer 5.1 % likelier, 95 % interval 3.0 to 7.3 %)"),
         (verdict_of("nothing", -0.01), "One ranking serves all: rankings of people's own predict held-out answers no "
-         "better (log loss higher by 0.010 nats an answer, 95 % interval -0.010 to 0.030)"),
+         "better (knowing who answers makes the given answer 1.0 % less likely, 95 % interval -1.0 to 3.0 %)"),
         (verdict_of("worse", -0.05), "One ranking serves all: rankings of people's own predict held-out answers worse"),
         (Verdict(not_judged("personal", "too few"), None, None, SETTINGS, 2, 2), "could not be judged: too few."),
     ],
@@ -267,7 +267,7 @@ def board_of(n_items: int) -> pl.DataFrame:
         "item": [f"a language model of the year {2000 + k}" for k in range(n_items)], "mean": mean,
         "sd": np.full(n_items, 0.1), "lower": mean - 0.2, "upper": mean + 0.2, "rank": rank, "rank_low": rank,
         "rank_high": rank + 9, "p_best": np.where(rank == 1, 0.9, 0.0), "tier": 1 + np.arange(n_items) // 9,
-        "n": rank,
+        "n": rank, "win_share": 0.5 + mean / 8.0,
     })  # fmt: skip
 
 

@@ -25,6 +25,7 @@ ENOUGH_PEOPLE = 30  # from so many on clustered errors are as good as they look
 _STEP = 1e-4  # of central differences of what is reported, in units of a parameter
 _AT_AN_EDGE = re.compile(r"\bsd\b|^share$")  # whose smallest value is 0
 _IN_NATS = re.compile("log likelihood|AIC|BIC")
+DISSIMILARITY = "dissimilarity"  # the attribute by which that of a nest is reported: z and p are of 1, and not of 0
 Label = tuple[str, str, str]  # attribute, level, and what of it
 
 
@@ -257,7 +258,9 @@ def table_of(found: Estimates, errors: str) -> tuple[dict[str, list[Any]], list[
     sd = {name: None if V is None else np.sqrt(np.maximum(np.diagonal(V), 0.0)) for name, V in matrices.items()}
     table |= {name: [None] * n if one is None else (one * found.unit).tolist() for name, one in sd.items()}
     if errors != "posterior":
-        by = zip(found.value.tolist(), sd[errors].tolist(), table["what"], strict=True)  # type: ignore[union-attr]
+        # A dissimilarity of 1 is what there is nothing of.
+        away = found.value - np.array([1.0 if of == DISSIMILARITY else 0.0 for of in table["attribute"]]) / found.unit
+        by = zip(away.tolist(), sd[errors].tolist(), table["what"], strict=True)  # type: ignore[union-attr]
         z = [None if not one or _AT_AN_EDGE.search(what) else value / one for value, one, what in by]
         # Student's with infinitely many degrees of freedom is normal.
         freedom = found.facts["people"] - 1.0 if errors == "clustered" else math.inf

@@ -23,7 +23,7 @@ _LEAST_PEOPLE = 1.0  # of a class, or it has died
 _RIDGE = 1e-4  # prior precision of a coefficient of a column of size 1, where answers leave it without a bound
 _LEAST_CURVATURE = 1e-2  # of the log-likelihood, below which they do
 _ENOUGH = 1e-13  # nats an answer that one more step of Newton's would gain
-_KEPT_PEOPLE, _KEPT_LAWS = 200, 400
+KEPT_PEOPLE, KEPT_LAWS = 200, 400
 
 
 class LogLikelihoods(NamedTuple):
@@ -242,18 +242,18 @@ def draws_of(
     memberships (U, K), by their codes.
     """
     problem, K = likelihood.problem, likelihood.n_classes
-    law = law_of(likelihood, populations_around(found.theta, information, rng, _KEPT_LAWS))
-    near = law_of(likelihood, populations_around(found.theta, information, rng, _KEPT_PEOPLE))
+    law = law_of(likelihood, populations_around(found.theta, information, rng, KEPT_LAWS))
+    near = law_of(likelihood, populations_around(found.theta, information, rng, KEPT_PEOPLE))
     c = near.B[:, :, 0].astype(np.float32)
     member = np.empty_like(found.at.member)
     member[problem.people] = found.at.member
     U = problem.n_users
     if K == 1:
         return law, np.broadcast_to(c[None, :, 0], (U, *c[:, 0].shape)), member
-    points = (np.arange(_KEPT_PEOPLE) + 0.5) / _KEPT_PEOPLE
-    turns = rng.permuted(np.tile(np.arange(_KEPT_PEOPLE), (U, 1)), axis=1)  # by place, not by name
+    points = (np.arange(KEPT_PEOPLE) + 0.5) / KEPT_PEOPLE
+    turns = rng.permuted(np.tile(np.arange(KEPT_PEOPLE), (U, 1)), axis=1)  # by place, not by name
     people = np.empty((U, *c[:, 0].shape), dtype=np.float32)
     for place, user in enumerate(problem.people):
         label = np.minimum(np.searchsorted(np.cumsum(found.at.member[place]), points), K - 1)
-        people[user] = c[np.arange(_KEPT_PEOPLE), label[turns[place]]]
+        people[user] = c[np.arange(KEPT_PEOPLE), label[turns[place]]]
     return law, people, member

@@ -22,6 +22,7 @@ from predilect.choice.mixed_logit import outputs
 from predilect.choice.mixed_logit.attributes import DISTRIBUTIONS, ItemColumns, columns_of, labels_of
 from predilect.choice.mixed_logit.diagnosis import caution, why_unusable, worst_of
 from predilect.choice.mixed_logit.estimates import ENOUGH_PEOPLE, ERRORS, Estimates, covariate_effects
+from predilect.choice.mixed_logit.nested import NestedChoices, Nests, nests_of
 from predilect.choice.mixed_logit.outputs import ItemRows, LogitDraws
 from predilect.choice.mixed_logit.posterior import MixedLogitPosterior, unseen_draws
 from predilect.choice.mixed_logit.problem import problem_of
@@ -40,6 +41,7 @@ from predilect.models.reading import PairQueries, Said, Training, read_answers, 
 from predilect.models.worth import OfAttributes
 
 _STORED = 400  # populations that are kept
+_NONE = np.ones((0, 0))
 _LARGEST_TRAITS = 5  # people for each trait, at least
 _ROWS_FOR_TIES = 2000
 
@@ -90,6 +92,10 @@ class MixedLogit(Estimator, OfAttributes):
         Whose standard errors intervals are by where all coefficients are fixed, within classes too: robust and
         clustered by person; robust, each answer by itself; or of the Hessian. "auto" is clustered where somebody
         answered more than once and people are more than coefficients, and otherwise of the Hessian.
+    nests : str, optional
+        A nested logit: the attribute (a category) whose levels are nests of alternatives that are alike in what is not
+        seen. Coefficients are the same for all; each nest has a dissimilarity λ, 1 for a logit, and of people who take
+        what is best at most 1.
     n_draws : int or "auto", default "auto"
         Sweeps of a chain, of which the first half is left out (6 000, and 24 000 anew where chains do not agree on the
         means by then: a split R-hat of 1.05); or Halton draws of a person (500).
@@ -155,6 +161,7 @@ class MixedLogit(Estimator, OfAttributes):
     price: str | None = None
     n_classes: int = 1
     errors: str = "auto"
+    nests: str | None = None
     n_draws: int | str = "auto"
     n_chains: int = 2
     max_iter: int = 200
@@ -177,6 +184,12 @@ class MixedLogit(Estimator, OfAttributes):
             raise DataError(f"{written('triangular')} needs {needed}")
         check_text("price", self.price, None, of="the name of an attribute")
         check_count("n_classes", self.n_classes, 1)
+        check_text("nests", self.nests, None, of="the name of an attribute")
+        if self.nests is not None and (set(values) != {"fixed"} or self.n_classes > 1 or self.price is not None):
+            raise DataError(
+                'nests are of a logit whose coefficients are the same for all: take distributions="fixed", one class '
+                "and no price"
+            )
         check_count("n_draws", self.n_draws, 20, "auto")
         check_count("n_chains", self.n_chains, 1)
         check_count("max_iter", self.max_iter, 1)
@@ -220,19 +233,31 @@ class MixedLogit(Estimator, OfAttributes):
                 terms, columns.sources, columns.report, columns.levels, training.people, answers.users
             )  # fmt: skip
         problem = problem_of(choices, columns, traits, answers.n_users)
+        nests = None
+        if self.nests is not None:
+            if shifts is not None:
+                raise DataError("nests do not go with terms about covariates of people. Leave one of them out")
+            levels, of_items = nests_of(self.nests, training.features, training.space.matrix)
+            nests = NestedChoices.of(choices, columns, of_items, len(levels), answers.n_users)
+            reported = nests.reported(columns, levels)
         if shifts is not None:
             self._traits = shifts.traits
             shifts, problem, reported = shifts.extended(problem, columns)
         found = Learning(
             problem, reported, covariates,
             likelihood_of_constants(choices, labels_of(choices, training.features, training.space)),
-            answers.n_users if personal else None, is_logit(columns, self), self, watch,
+            answers.n_users if personal else None, is_logit(columns, self), self, watch, nests,
         ).found()  # fmt: skip
         law, people = found.law.thinned(_STORED), found.people
         if shifts is not None:
             law, people = replace(law, B=shifts.folded(law.B)), shifts.of_each(people)
         self.columns_, self._estimates, self._member = columns, found.estimates, found.member
-        posterior = MixedLogitPosterior.of(columns, people, law, self.seed_)
+        apart = None
+        if nests is not None and self.nests is not None:
+            apart, law, people = nests.apart(
+                law, people, Nests(self.nests, levels, _NONE, _NONE, of_items.astype("i4"))
+            )
+        posterior = MixedLogitPosterior.of(columns, people, law, self.seed_, apart)
         threshold = _tie_threshold(answers, posterior) if delta is None else delta
         notes = [*columns.notes, *found.diagnosis.pop("unbounded", [])]
         known = {"notes": notes, **found.diagnosis, "answers": choices.n_answers}
@@ -253,9 +278,16 @@ class MixedLogit(Estimator, OfAttributes):
             traits = self._traits.transform(*rows_of_features(queries.new_users, self.user_features_, people))
             more = np.stack([unseen_draws(posterior.law, self.columns_, one, self.seed_) for one in traits])
             who = np.where(queries.unknown_users >= 0, len(posterior.people) + queries.unknown_users, who)
+        within = None
+        if posterior.nests is not None:
+            nest = posterior.nests.of_items
+            if new is not None:
+                nest = np.append(nest, nests_of(posterior.nests.name, self.features_, new.matrix)[1])
+            within = np.where(nest[queries.left] == nest[queries.right], nest[queries.left], -1)
         return posterior.predicted(
-            who, X[queries.left] - X[queries.right], own[queries.left] + own[queries.right], more, self.tie_threshold_
-        )
+            who, X[queries.left] - X[queries.right], own[queries.left] + own[queries.right], more, self.tie_threshold_,
+            within,
+        )  # fmt: skip
 
     def _outcomes(
         self, X: Any, items: Any, people: Any, *, logarithms: bool = False
@@ -307,7 +339,7 @@ class MixedLogit(Estimator, OfAttributes):
             words = ", ".join(f"{one:.3g}" for one in shares)
             lines += [f"{self.n_classes} latent classes of people, with shares {words}.", *self._said_of_errors()]
         elif not columns.n_random:
-            lines += self._said_of_errors()
+            lines += [*outputs.said_of_nests(self), *self._said_of_errors()]
         else:
             lines.append(
                 f"Other draws would move the log-likelihood by about {prior['log_likelihood_sd']:.1f} (standard "
@@ -351,6 +383,8 @@ class MixedLogit(Estimator, OfAttributes):
     def _called(self) -> str:
         if not self._is_logit:
             return super()._called
+        if self.nests is not None:
+            return "nested-logit"
         return "logit" if self.n_classes == 1 else "latent-class"
 
     def _given(self) -> dict[str, Any]:
@@ -380,7 +414,8 @@ class MixedLogit(Estimator, OfAttributes):
 
     def _person_draws(self) -> LogitDraws:
         check_is_fitted(self)
-        return LogitDraws.of(self.posterior_, self.columns_, self.method == "simulated" and self.columns_.n_random > 0)
+        simulated = self.method == "simulated" and self.columns_.n_random > 0
+        return LogitDraws.of(self.posterior_, self.columns_, simulated, self.features_)
 
     @property
     def _has_normal_coefficients(self) -> bool:

@@ -13,15 +13,17 @@ from scipy.special import chdtrc, logsumexp
 
 from predilect._base.arguments import check_choice
 from predilect._base.estimator import check_is_fitted
+from predilect._base.text import first_few, shown
 from predilect._base.types import FloatArray, IntArray
 from predilect.choice.mixed_logit.attributes import ItemColumns
 from predilect.choice.mixed_logit.diagnosis import caution
-from predilect.choice.mixed_logit.estimates import ERRORS, Estimates, Summary, table_of
+from predilect.choice.mixed_logit.estimates import DISSIMILARITY, ERRORS, Estimates, Summary, table_of
+from predilect.choice.mixed_logit.nested import nested_log_chances, nests_of
 from predilect.choice.mixed_logit.posterior import MixedLogitPosterior
 from predilect.choice.mixed_logit.problem import Mixture
-from predilect.data import Comparisons, build_frame
+from predilect.data import Comparisons, ItemFeatures, build_frame
 from predilect.data.choices import choices_of
-from predilect.decisions.conjoint import Span, logit_chances, ranges_of, sd_of, spans_of
+from predilect.decisions.conjoint import Span, logit_chances, ranges_of, rows_at, sd_of, spans_of
 from predilect.errors import DataError, DataWarning
 from predilect.inference.gaussian.dense import moments
 from predilect.models.choices import ChoiceSets
@@ -43,11 +45,16 @@ class LogitDraws:
     columns: ItemColumns
     spans: list[Span]
     of_one_population: bool
+    features: ItemFeatures | None  # which say what nest an item is in
 
     @classmethod
-    def of(cls, posterior: MixedLogitPosterior, columns: ItemColumns, of_one_population: bool) -> LogitDraws:
+    def of(
+        cls, posterior: MixedLogitPosterior, columns: ItemColumns, of_one_population: bool,
+        features: ItemFeatures | None,
+    ) -> LogitDraws:  # fmt: skip
         """Draws of a posterior, with what occurs in the items."""
-        return cls(posterior, columns, spans_of(columns.levels, columns.report, columns.X), of_one_population)
+        spans = spans_of(columns.levels, columns.report, columns.X)
+        return cls(posterior, columns, spans, of_one_population, features)
 
     @property
     def levels(self) -> tuple[tuple[str, str], ...]:
@@ -74,17 +81,26 @@ class LogitDraws:
         """Utilities of items, (R, n_items)."""
         return self._draws(user) @ rows.X.T
 
-    def chances(self, V: FloatArray) -> FloatArray:
+    def chances(self, V: FloatArray, user: int | None, rows: ItemRows) -> FloatArray:
         """Probabilities of each item to be chosen, from utilities (R, n_items)."""
-        return logit_chances(V)
+        return logit_chances(V) if self.posterior.nests is None else np.exp(self._nested(V, user, rows)[0])
 
-    def chance_of_first(self, V: FloatArray) -> FloatArray:
-        """That of the first item alone, (R,)."""
-        return logit_chances(V)[:, 0]
+    def chance_of_first(self, V: FloatArray, user: int | None, rows: ItemRows, sets: IntArray) -> FloatArray:
+        """That of the first item of each set alone, (R, n)."""
+        if self.posterior.nests is None:
+            return logit_chances(V.reshape(-1, V.shape[2]))[:, 0].reshape(V.shape[:2])
+        each = (self.chances(V[:, place], user, rows_at(rows, one)) for place, one in enumerate(sets))
+        return np.stack([one[:, 0] for one in each], axis=1)
 
-    def expected_best(self, V: FloatArray) -> FloatArray:
-        """Expected utility of the item that is chosen, (R,): the log of the sum of exp V."""
-        return np.asarray(logsumexp(V, axis=1))
+    def expected_best(self, V: FloatArray, user: int | None, rows: ItemRows) -> FloatArray:
+        """Expected utility of the item that is chosen, (R,): the log of the sum of exp V, of nested ones by nest."""
+        return np.asarray(logsumexp(V, axis=1)) if self.posterior.nests is None else self._nested(V, user, rows)[1]
+
+    def _nested(self, V: FloatArray, user: int | None, rows: ItemRows) -> tuple[FloatArray, FloatArray]:
+        nests = self.posterior.nests
+        assert nests is not None
+        nest = nests_of(nests.name, self.features, rows.encoded)[1]
+        return nested_log_chances(V, nest, nests.draws(-1 if user is None else user))
 
     def _draws(self, user: int | None) -> FloatArray:
         if user is None or user >= 0:
@@ -100,9 +116,40 @@ def spread_of_items(posterior: MixedLogitPosterior) -> float:
     return float(np.einsum("id,de,ie->", X, inner, X) / max(len(X) - 1, 1))
 
 
-def chances(X: FloatArray, draws: FloatArray) -> FloatArray:
-    """Probabilities of k items with columns (k, d) to be chosen, averaged over draws (R, d); (k,)."""
+def said_of_nests(model: Any) -> list[str]:
+    """Sentences on the dissimilarities of a nested logit; none of other models."""
+    nests, found = model.posterior_.nests, model._estimates
+    if nests is None or found is None:
+        return []
+    table, _ = table_of(found, found.errors)
+    rows = [k for k, what in enumerate(table["attribute"]) if what == DISSIMILARITY]
+    lines = []
+    for k in rows:
+        value, low, high = (table[name][k] for name in ("estimate", "lower", "upper"))
+        about = f"{value:.3g}" if low is None else f"{value:.3g} ({low:.3g} to {high:.3g})"
+        lines.append(
+            f'Dissimilarity of the nest "{shown(table["level"][k])}" ("{shown(nests.name)}"): {about}; 1 is a logit.'
+        )
+        if value > 1.0:
+            how = "the interval holds 1" if low is not None and low <= 1.0 else "and so is its interval"
+            lines[-1] += (
+                f" It is above 1 ({how}), which nobody has who takes what is best for all amounts of the attributes: "
+                "take other nests, or a logit."
+            )
+    if rows and (flat := [one for k, one in enumerate(nests.levels) if (nests.of_crowd[:, k] == 1.0).all()
+                          and (nests.of_items == k).any()]):  # fmt: skip
+        lines.append(f"Never two in one choice, and so without a dissimilarity: {first_few(flat)}.")
+    return lines
+
+
+def chances(X: FloatArray, draws: FloatArray, apart: tuple[IntArray, FloatArray] | None = None) -> FloatArray:
+    """Probabilities of k items with columns (k, d) to be chosen, averaged over draws (R, d); (k,).
+
+    ``apart``: of a nested logit the nests of the items, (k,), and dissimilarities in the draws, (R, N).
+    """
     V = X @ draws.T
+    if apart is not None:
+        return np.asarray(np.exp(nested_log_chances(V.T, *apart)[0]).mean(axis=0))
     V = np.exp(V - V.max(axis=0))
     return np.asarray((V / V.sum(axis=0)).mean(axis=1))
 
@@ -118,8 +165,17 @@ def chances_of_sets(model: Any, sets: list[list[Any]], users: Any = None, items:
     if users is None or isinstance(users, str) or not hasattr(users, "__len__"):
         users = [users] * len(asked)
     person = _codes_of(model, list(users))
-    rows = _rows_of_sets(model, asked, items)
-    return [chances(X, model.posterior_.draws_of(int(user))) for X, user in zip(rows, person, strict=True)]
+    codes, described = _sets_of(model, asked, items)
+    rows = [rows_of(model, one, described) for one in codes]
+    nests = model.posterior_.nests
+    apart: list[tuple[IntArray, FloatArray] | None] = [None] * len(rows)
+    if nests is not None:
+        encoded = np.concatenate([model._space.matrix, described])
+        nest = nests_of(nests.name, model.features_, encoded)[1]
+        apart = [(nest[one], nests.draws(int(user))) for one, user in zip(codes, person, strict=True)]
+    return [
+        chances(X, model.posterior_.draws_of(int(user)), one) for X, user, one in zip(rows, person, apart, strict=True)
+    ]
 
 
 def predict_choice(model: Any, X: Any, items: Any) -> FloatArray:
@@ -144,14 +200,14 @@ def rows_of(model: Any, codes: IntArray, described: FloatArray) -> FloatArray:
     return rows
 
 
-def _rows_of_sets(model: Any, sets: list[list[Any]], items: Any) -> list[FloatArray]:
-    """Columns of the items of each set, (k, d); DataError as :func:`predict_choice`."""
+def _sets_of(model: Any, sets: list[list[Any]], items: Any) -> tuple[list[IntArray], FloatArray]:
+    """Codes of the items of each set, (k,), and encoded attributes of new ones; DataError as :func:`predict_choice`."""
     codes, described = codes_of_sets(model, sets, items)
     for number, one in enumerate(codes):
         if len(one) < 2:
             said = "one item" if len(one) else "no items"
             raise DataError(f"set {number + 1} has {said}: a choice is between two or more")
-    return [rows_of(model, one, described) for one in codes]
+    return codes, described
 
 
 def _codes_of(model: Any, who: list[Any]) -> npt.NDArray[np.int64]:

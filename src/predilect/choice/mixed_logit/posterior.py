@@ -13,6 +13,7 @@ from scipy.special import log_expit, logsumexp, ndtri
 from predilect._base.stored import PART, numbers
 from predilect._base.types import FloatArray, IntArray
 from predilect.choice.mixed_logit.attributes import NORMAL, ItemColumns
+from predilect.choice.mixed_logit.nested import Nests
 from predilect.choice.mixed_logit.problem import Mixture
 from predilect.inference.gaussian.dense import moments
 from predilect.inference.gaussian.posterior import DrawnUtilities, Posterior, Utilities
@@ -29,24 +30,29 @@ class MixedLogitPosterior(Posterior):
     law: Annotated[Mixture, PART]
     central: FloatArray  # draws of the coefficients of a central person, the crowd's, (S, d)
     unseen: FloatArray  # draws of somebody without answers, (S, d)
+    nests: Annotated[Nests | None, PART]  # of a nested logit
     is_normal: bool  # coefficients are the same for all, and normal: those of a logit
 
     @classmethod
-    def of(cls, columns: ItemColumns, people: npt.NDArray[np.float32], law: Mixture, seed: int) -> MixedLogitPosterior:
+    def of(
+        cls, columns: ItemColumns, people: npt.NDArray[np.float32], law: Mixture, seed: int, nests: Nests | None = None
+    ) -> MixedLogitPosterior:  # fmt: skip
         """From the draws of people and of the population."""
         central = law.central(np.eye(law.B.shape[2])[0], columns.kind, columns.price)
         alike = not law.Omega.shape[-1] and law.share.shape[1] == 1
         is_normal = alike and columns.price < 0 and bool((columns.kind == NORMAL).all())
-        return cls(columns.X, people, law, central, unseen_draws(law, columns, None, seed), is_normal)
+        return cls(columns.X, people, law, central, unseen_draws(law, columns, None, seed), nests, is_normal)
 
     @classmethod
     def restored(
-        cls, people: npt.NDArray[np.float32], law: Mixture, columns: ItemColumns, seed: int
+        cls, people: npt.NDArray[np.float32], law: Mixture, columns: ItemColumns, seed: int, nests: Nests | None = None
     ) -> MixedLogitPosterior:  # fmt: skip
         """Posterior of a saved model."""
         if not min(people.shape[1], *law.share.shape):
             raise ValueError("a model without draws")
-        return cls.of(columns, people, law, seed)
+        if nests is not None and (len(nests.of_people), len(nests.of_crowd)) != (people.shape[1], len(law.B)):
+            raise ValueError("dissimilarities of other draws than the coefficients")
+        return cls.of(columns, people, law, seed, nests)
 
     @property
     def n_items(self) -> int:
@@ -58,26 +64,31 @@ class MixedLogitPosterior(Posterior):
 
     def margins(self, users: IntArray, left: IntArray, right: IntArray) -> tuple[FloatArray, FloatArray]:
         """Mean and variance of f_u(left) - f_u(right), (n,)."""
-        return self.predicted(users, self.X[left] - self.X[right])[:2]
+        within = None
+        if self.nests is not None:
+            one, other = self.nests.of_items[left], self.nests.of_items[right]
+            within = np.where(one == other, one, -1)
+        return self.predicted(users, self.X[left] - self.X[right], within=within)[:2]
 
     def predicted(
         self, users: IntArray, difference: FloatArray, unknown: FloatArray | None = None,
-        more: FloatArray | None = None, delta: float = 0.0,
+        more: FloatArray | None = None, delta: float = 0.0, within: IntArray | None = None,
     ) -> tuple[FloatArray, FloatArray, FloatArray]:  # fmt: skip
         """Mean (n,) and variance (n,) of margins, and log probabilities of left, tie and right (n, 3), of the draws.
 
-        ``unknown``: variance of a normal part of each margin that the draws do not hold, (n,).
+        ``unknown``: variance of a normal part of each margin that the draws do not hold, (n,); ``within``: the nest of
+        both items, -1 where they are of two.
         """
         n = len(difference)
         unknown = np.zeros(n) if unknown is None else unknown
         mean, var, log_p = np.empty(n), np.empty(n), np.empty((n, 3))
-        for rows, z in self.drawn_margins(users, difference, more):
+        for rows, z in self.drawn_margins(users, difference, more, within):
             mean[rows], var[rows] = z.mean(axis=1), z.var(axis=1, ddof=min(1, z.shape[1] - 1)) + unknown[rows]
             log_p[rows] = log_chances(blurred(z, unknown[rows]) if unknown[rows].any() else z, delta)
         return mean, var, log_p
 
     def drawn_margins(
-        self, users: IntArray, difference: FloatArray, more: FloatArray | None = None
+        self, users: IntArray, difference: FloatArray, more: FloatArray | None = None, within: IntArray | None = None
     ) -> Iterator[tuple[IntArray, FloatArray]]:
         """Rows of one person, and draws of their margins with differences of columns (n, d), (n_rows, R).
 
@@ -93,7 +104,11 @@ class MixedLogitPosterior(Posterior):
             step = max(1, _AT_ONCE // len(draws))
             for start in range(0, len(rows), step):
                 some = rows[start : start + step]
-                yield some, difference[some] @ draws.T
+                z = difference[some] @ draws.T
+                if self.nests is not None and within is not None:
+                    alike = within[some] >= 0
+                    z[alike] /= self.nests.draws(user)[:, within[some][alike]].T
+                yield some, z
 
     def person(self, user: int = -1) -> Utilities:
         return self.crowd() if self.is_normal else DrawnUtilities.drawn(self.X, self.draws_of(user))

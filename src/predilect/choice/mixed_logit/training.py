@@ -17,6 +17,8 @@ from predilect.choice.mixed_logit.attributes import NORMAL, ItemColumns
 from predilect.choice.mixed_logit.diagnosis import FEWEST, R_HAT
 from predilect.choice.mixed_logit.estimates import Estimates, by_delta, by_draws, facts_of, of_few
 from predilect.choice.mixed_logit.logit import (
+    KEPT_LAWS,
+    KEPT_PEOPLE,
     Classes,
     Maximum,
     draws_of,
@@ -25,9 +27,10 @@ from predilect.choice.mixed_logit.logit import (
     maximised,
     scores_of_answers,
 )
+from predilect.choice.mixed_logit.nested import NestedChoices
 from predilect.choice.mixed_logit.problem import ChoiceProblem, Mixture, problem_of
 from predilect.choice.mixed_logit.sampler import sample
-from predilect.choice.mixed_logit.simulated import evidence_of, fit_simulated, halton, law_at
+from predilect.choice.mixed_logit.simulated import evidence_of, fit_simulated, halton, law_at, populations_around
 from predilect.data.choices import Choices
 from predilect.errors import DataError
 from predilect.inference.latent.sandwich import of_student
@@ -67,9 +70,12 @@ class Learning:
     is_logit: bool
     model: Any
     watch: Watcher | None
+    nested: NestedChoices | None = None
 
     def found(self) -> Found:
         """By maximum likelihood where nothing varies within a class, or else as ``method`` says."""
+        if self.nested is not None:
+            return self._nested(self.nested)
         if self.is_logit:
             return self._of_classes()
         return self._by_draws() if self.model.method == "bayes" else self._simulated()
@@ -111,6 +117,30 @@ class Learning:
         )  # fmt: skip
         diagnosis: dict[str, Any] = {"draws": 0, "unbounded": [] if at.is_bounded else [_NO_BOUND]}
         return Found(law, people, at.report, diagnosis, evidence, estimates, member if K > 1 else None)
+
+    def _nested(self, nested: NestedChoices) -> Found:
+        """The nested logit, from the logit on; of the law dissimilarities are the last columns."""
+        m, n, d = self.model, float(self.problem.weight.sum()), self.problem.n_coefficients
+        given = {"max_iter": int(m.max_iter), "tolerance": self._tolerance(_SLOPE), "watch": self.watch}
+        plain = replace(self.problem, traits=self.problem.traits[:, :1])
+        start = np.zeros(nested.n_parameters)
+        start[:d] = maximised(Classes(plain, 1).at, np.zeros(d), n, **given).theta  # type: ignore[arg-type]
+        at = maximised(nested.at, start, n, **given)  # type: ignore[arg-type]
+        by_person = None if self.n_people is None else of_few(at.at.slopes, self.n_people, n)
+        scores = {"robust": nested.scores_of_answers(at.theta), "clustered": by_person}
+        errors, information = self._errors(at, scores)
+        rng = np.random.default_rng(m.seed_)
+        law, near = (
+            nested.law(populations_around(at.theta, information, rng, kept)) for kept in (KEPT_LAWS, KEPT_PEOPLE)
+        )
+        people = np.broadcast_to(near.B[None, :, 0, 0], (self.problem.n_users, *near.B[:, 0, 0].shape))
+        evidence = float(at.at.values.sum())
+        estimates = by_delta(
+            nested.law, self.columns, ([], np.zeros((0, 0))), at.theta, at.at.H, scores,
+            self._facts(evidence, len(at.theta), 0, at.report), errors,
+        )  # fmt: skip
+        diagnosis: dict[str, Any] = {"draws": 0, "unbounded": [] if at.is_bounded else [_NO_BOUND]}
+        return Found(law, people.astype(np.float32), at.report, diagnosis, evidence, estimates)
 
     def _errors(self, at: Maximum, scores: dict[str, FloatArray | None]) -> tuple[str, FloatArray]:
         """Whose standard errors intervals are by, and the inverse of the covariance that makes them; (P, P).

@@ -36,10 +36,6 @@ class Person(NamedTuple):
         nothing = np.zeros(0, dtype=np.int64)
         return cls(Rows.new(nothing, nothing, np.zeros(0)), traits, **numbers)
 
-    def answers_by_item(self, n_items: int) -> FloatArray:
-        """Number of the user's answers on each item; (n_items,)."""
-        return self.rows.by_item(n_items)
-
 
 class Overlay(Mapping[int, Person]):
     """Changed users by code, immutable; those who are new (``n_added``) have codes from the end of the layout on.

@@ -23,6 +23,7 @@ from predilect.live.web.texts import LANGUAGES
 
 Stored = Annotated[str, AfterValidator(storable)]
 Text = Annotated[Stored, Field(min_length=1, max_length=LONGEST_TEXT)]
+Told = Annotated[Stored, Field(max_length=2000)]
 Number = Annotated[int, Field(ge=1, le=2**53)]
 Name = Annotated[str, Path(max_length=64)]
 LONGEST_SHOWN = 10**12  # milliseconds
@@ -53,7 +54,9 @@ class QuestionItem(BaseModel):
 
     number: int
     name: str
+    description: str = ""
     image: str = ""
+    link: str = ""
     attributes: dict[str, str] = {}
 
 
@@ -68,7 +71,7 @@ class NextQuestion(BaseModel):
 
 
 class Answering(_Given):
-    """An answer: an item's number or name, several of them, or left, right, tie, skip."""
+    """An answer: an item's number or name, several of them, or left, right, tie, skip, skip:unknown."""
 
     shown: Number
     answer: Number | Text | Annotated[list[Number | Text], Field(min_length=1, max_length=8)]
@@ -112,8 +115,25 @@ class NewItem(_Given):
     """An item of the organiser."""
 
     name: Text
-    image: Annotated[Stored, Field(max_length=2000)] = ""
+    description: Told = ""
+    image: Told = ""
+    link: Told = ""
     attributes: dict[Stored, Stored] = {}
+
+
+class Telling(_Given):
+    """What is said of an item from now on; nothing of what is left out changes."""
+
+    name: Text | None = None
+    description: Told | None = None
+    image: Told | None = None
+    link: Told | None = None
+
+
+class Merging(_Given):
+    """The item that another one's answers count for."""
+
+    into: Number
 
 
 class Adding(_Given):
@@ -257,6 +277,14 @@ def propose(poll: ThePoll, who: Writer, given: Proposing) -> dict[str, int]:
     return {"item": poll.propose_item(who.number, given.text, key=given.key)}
 
 
+@routes.get("/alike", tags=["participants"])
+def alike(poll: ThePoll, who: Who, text: Annotated[Stored, Query(min_length=1, max_length=LONGEST_TEXT)]) -> list[
+    QuestionItem
+]:  # fmt: skip
+    """Items that may say the same as what somebody is about to propose, the likest first."""
+    return [_shown(item) for item in poll.alike(text)]
+
+
 @routes.post("/items/{item}/report", status_code=204, response_model=None, tags=["participants"])
 def report(poll: ThePoll, who: Writer, item: ItemNumber) -> None:
     """Tell the organiser that an item should not be there."""
@@ -339,6 +367,24 @@ def retire(poll: ThePoll, item: ItemNumber) -> None:
     poll.retire(item)
 
 
+@routes.put("/items/{item}", status_code=204, response_model=None, **OF_ORGANISER)
+def edit(poll: ThePoll, item: ItemNumber, given: Telling) -> None:
+    """Rename an item, or say more of it; its answers stay."""
+    poll.edit_item(item, **given.model_dump(exclude_none=True))
+
+
+@routes.post("/items/{item}/merge", status_code=204, response_model=None, **OF_ORGANISER)
+def merge(poll: ThePoll, item: ItemNumber, given: Merging) -> None:
+    """Let the answers on an item count for another one."""
+    poll.merge_items(item, given.into)
+
+
+@routes.post("/items/{item}/part", status_code=204, response_model=None, **OF_ORGANISER)
+def part(poll: ThePoll, item: ItemNumber) -> None:
+    """Undo a merge."""
+    poll.part_item(item)
+
+
 @routes.put("/status", status_code=204, response_model=None, **OF_ORGANISER)
 def change(poll: ThePoll, given: Status) -> None:
     """Open, pause or close the poll."""
@@ -363,9 +409,9 @@ def erased(poll: Poll, number: int) -> bool:
     return True
 
 
-def joined(poll: Poll, language: str, pid: str | None, signature: str) -> str:
-    """Secret of somebody who takes part; Refused for an outer reference that the poll does not take."""
-    secret = secrets.token_urlsafe(32)
+def joined(poll: Poll, language: str, pid: str | None, signature: str, secret: str | None = None) -> str:
+    """Secret of somebody who takes part, a new one unless it is given; Refused for a reference that is not taken."""
+    secret = secret or secrets.token_urlsafe(32)
     way = poll.settings.pids
     if pid is not None and way == "none":
         pid = None
@@ -387,7 +433,8 @@ def _asked(question: PollQuestion) -> NextQuestion:
 
 
 def _shown(item: Item) -> QuestionItem:
-    return QuestionItem(number=item.number, name=item.name, image=item.image, attributes=item.attributes)
+    return QuestionItem(number=item.number, name=item.name, description=item.description, image=item.image,
+                        link=item.link, attributes=item.attributes)  # fmt: skip
 
 
 def _rows(table: Any) -> list[dict[str, Any]]:

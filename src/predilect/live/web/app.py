@@ -25,7 +25,7 @@ from predilect._version import __version__
 from predilect.errors import OutputError
 from predilect.live.given import Refused
 from predilect.live.poll import Poll
-from predilect.live.web import api, organiser, pages
+from predilect.live.web import api, organiser, pages, results
 from predilect.live.web.access import POLICY, Access
 from predilect.live.web.hosting import Host
 
@@ -53,6 +53,7 @@ def create_app(host: Host, *, joins: int = 600, is_secure: bool = False, root: s
     app.state.counts, app.state.seconds = Counter(), [0.0]
     app.include_router(api.routes)
     app.include_router(pages.routes)
+    app.include_router(results.routes)
     app.include_router(organiser.routes)
     app.mount("/static", StaticFiles(directory=str(files("predilect.live.web") / "static")), name="static")
     app.add_middleware(Around, counts=app.state.counts, seconds=app.state.seconds, root=root)

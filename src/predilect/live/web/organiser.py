@@ -7,23 +7,26 @@ import hashlib
 import hmac
 import html
 import re
+from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Form, Query, Request
+from fastapi import APIRouter, Form, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, Response
 
 from predilect.errors import DataError
 from predilect.live.exports import Export, written
-from predilect.live.given import Refused
+from predilect.live.given import Refused, alike, item_of
 from predilect.live.poll import Poll
+from predilect.live.state import TOLD, Item
 from predilect.live.web.access import address_of
 from predilect.live.web.api import Stored, ThePoll, access_of
 from predilect.live.web.hosting import form_token
-from predilect.live.web.pages import Field, page, said_in, to, with_places
+from predilect.live.web.pages import Field, page, said_in, to
+from predilect.live.web.results import Criterion, beside_of, crowd, in_the_room, link_of, pictured, rows_of
 
 routes = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
-_SWITCHES = ("public", "proposals", "ties", "skips", "undo")
+_SWITCHES = ("public", "at_once", "proposals", "ties", "skips", "undo")
 _COUNTS = ("limit", "own_ranking", "retention_days")
 _LONG = Annotated[Stored, Form(max_length=900_000)]
 
@@ -38,17 +41,30 @@ def _ruled(request: Request, poll: Poll, csrf: str | None = None) -> dict[str, A
 
 
 @routes.get("/o/{poll}")
-def board(request: Request, poll: ThePoll, criterion: Annotated[int, Query(ge=0, le=9)] = 0) -> Response:
+def board(request: Request, poll: ThePoll, criterion: Criterion = 0) -> Response:
     """The board, or for whoever is not signed in the way to do so."""
     if access_of(request).organiser(request, poll) is None:
         return page(request, "sign_in.html", poll, wrong="")
     more = _ruled(request, poll)
     left_out = ", ".join(str(one.row) for one in poll.left_out())
-    people, rows = poll.people(max_age=2.0), with_places(poll.board(criterion, max_age=1.0).to_dicts())
-    outlook = poll.outlook(criterion=criterion) if people["answers"] else None
-    link = f"{request.base_url}".rstrip("/") + f"/p/{poll.name}"
-    return page(request, "board.html", poll, rows=rows, people=people, outlook=outlook, link=link, criterion=criterion,
-                status_now=poll.status, left_out=left_out, **more)  # fmt: skip
+    found = crowd(poll, criterion)
+    outlook = poll.outlook(criterion=criterion) if found["n"] else None
+    return page(request, "board.html", poll, outlook=outlook, link=link_of(request, poll), status_now=poll.status,
+                left_out=left_out, **found, **more)  # fmt: skip
+
+
+@routes.get("/o/{poll}/room")
+def room(request: Request, poll: ThePoll, criterion: Criterion = 0) -> Response:
+    """The page for a room, of results that not everybody may see."""
+    _ruled(request, poll)
+    return in_the_room(request, poll, criterion)
+
+
+@routes.get("/o/{poll}/results.{form}")
+def picture(request: Request, poll: ThePoll, form: str, criterion: Criterion = 0) -> Response:
+    """A picture of results that not everybody may see."""
+    _ruled(request, poll)
+    return pictured(request, poll, form, criterion)
 
 
 @routes.post("/o/{poll}/sign-in")
@@ -85,11 +101,18 @@ def status(
 
 @routes.get("/o/{poll}/items")
 def items(request: Request, poll: ThePoll) -> Response:
-    """All items, and proposals that wait."""
+    """All items, and proposals that wait, with what says the same."""
     more = _ruled(request, poll)
     with poll.log.lock:
         shown = dict(enumerate(poll.log.state.times_shown, 1))
-    return page(request, "items.html", poll, items=poll.items, shown=shown, **more)
+    there = poll.items
+    alike_to = {item.number: _alike(item, there) for item in there if item.state == "proposed"}
+    return page(request, "items.html", poll, items=there, shown=shown, alike_to=alike_to, **more)
+
+
+def _alike(item: Item, items: list[Item]) -> list[Item]:
+    """What may say the same as an item, and what it can be merged into."""
+    return alike(item.name, [one for one in items if one.state in ("active", "retired") and one is not item])
 
 
 @routes.post("/o/{poll}/items")
@@ -100,24 +123,61 @@ def add_items(request: Request, poll: ThePoll, csrf: Field = "", names: _LONG = 
     return to(request, f"/o/{poll.name}/items")
 
 
-@routes.post("/o/{poll}/items/{item}")
-def change_item(
-    request: Request, poll: ThePoll, item: int, what: Annotated[Literal["accept", "refuse", "retire"], Form()],
-    csrf: Field = "",
+@routes.get("/o/{poll}/items/{item}")
+def item(request: Request, poll: ThePoll, item: int) -> Response:
+    """One item: what is said of it, and what it may be merged into."""
+    return _item_page(request, poll, item_of(poll.items, item), **_ruled(request, poll))
+
+
+def _item_page(
+    request: Request, poll: Poll, item: Item, *, wrong: str = "", said: dict[str, str] | None = None, **more: Any
 ) -> Response:  # fmt: skip
-    """Accept, refuse or retire an item."""
-    _ruled(request, poll, csrf)
-    if what == "retire":
-        poll.retire(item)
-    else:
-        poll.moderate(item, what == "accept")
+    there = poll.items
+    names = [one.name for one in there if one.state in ("active", "retired") and one is not item]
+    told = {name: getattr(item, name) for name in TOLD} | (said or {})
+    return page(request, "item.html", poll, item=item, said=told, wrong=wrong, names=names, found=_alike(item, there),
+                into=None if item.into is None else there[item.into - 1], status=400 if wrong else 200,
+                **more)  # fmt: skip
+
+
+@routes.post("/o/{poll}/items/{item}")
+async def change_item(request: Request, poll: ThePoll, item: int) -> Response:
+    """Accept, refuse, retire, change, merge or part an item."""
+    return await run_in_threadpool(_change_item, request, poll, item, await said_in(request))
+
+
+def _change_item(request: Request, poll: Poll, item: int, said: dict[str, str]) -> Response:
+    more = _ruled(request, poll, said.get("csrf", ""))
+    number = said.get("number", "")[:15]
+    into = int(number) if number.isdecimal() else said.get("into", "")
+    told = {name: said[name] for name in TOLD if name in said}
+    acts: dict[str, Callable[[], None]] = {
+        "accept": lambda: poll.moderate(item, True), "refuse": lambda: poll.moderate(item, False),
+        "retire": lambda: poll.retire(item), "part": lambda: poll.part_item(item),
+        "merge": lambda: poll.merge_items(item, into),
+        "change": lambda: poll.edit_item(item, **told),
+    }  # fmt: skip
+    act = acts.get(said.get("what", ""))
+    if act is None:
+        raise Refused("this form is not of one of our pages. Open the page again", 400)
+    try:
+        act()
+    except DataError as error:
+        if said["what"] not in ("merge", "change"):
+            raise
+        return _item_page(request, poll, item_of(poll.items, item), wrong=str(error), said=told, **more)
     return to(request, f"/o/{poll.name}/items")
 
 
 @routes.get("/o/{poll}/people")
-def people(request: Request, poll: ThePoll) -> Response:
-    """Numbers about who answered."""
-    return page(request, "people.html", poll, people=poll.people(), **_ruled(request, poll))
+def people(request: Request, poll: ThePoll, criterion: Criterion = 0) -> Response:
+    """Numbers about who answered, and the board beside what it is without those whose answers look like none."""
+    more, found, rows = _ruled(request, poll), poll.people(), []
+    beside = None
+    if found["suspects"]:
+        rows = rows_of(poll.board(criterion, max_age=1.0))
+        beside = beside_of(rows_of(poll.board_without_suspects(criterion)), "rest")
+    return page(request, "people.html", poll, people=found, rows=rows, beside=beside, criterion=criterion, **more)
 
 
 @routes.get("/o/{poll}/export/{name}")
@@ -171,7 +231,7 @@ def _said_of(said: dict[str, str]) -> dict[str, Any]:
 
 
 @routes.get("/o/{poll}/report")
-def report(request: Request, poll: ThePoll, criterion: Annotated[int, Query(ge=0, le=9)] = 0) -> Response:
+def report(request: Request, poll: ThePoll, criterion: Criterion = 0) -> Response:
     """The page of a report on the board, with a policy of its own: its style and script are in it."""
     _ruled(request, poll)
     from predilect.show.report.page import page as whole

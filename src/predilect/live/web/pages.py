@@ -1,8 +1,10 @@
-"""Pages of participants: consent, questions, their own ranking, their own data."""
+"""Pages of participants: consent, questions, their own data; ``results`` has their ranking and everybody's."""
 
 from __future__ import annotations
 
+import hmac
 import json
+import logging
 import re
 import secrets
 import time
@@ -10,14 +12,17 @@ from collections import Counter
 from typing import Annotated, Any
 from urllib.parse import quote
 
-from fastapi import APIRouter, Form, Query, Request
+from fastapi import APIRouter, Form, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markdown_it import MarkdownIt
+from markupsafe import Markup
 
 from predilect.errors import DataError
-from predilect.live.given import Refused, Unfit, person_of
+from predilect.live.given import REASONS, SKIPS, Button, Refused, Unfit, folded, person_of
 from predilect.live.poll import Poll
+from predilect.live.questions import Drawn
 from predilect.live.settings import Settings, storable
 from predilect.live.web.access import POLICY, Access, Visitor, address_of
 from predilect.live.web.api import Stored, ThePoll, access_of, erased, joined
@@ -33,6 +38,7 @@ Field = Annotated[Stored, Form(max_length=20_000)]
 _SHOWN_AT_ONCE = 2  # the second waits in the page until the first is answered
 _A_MOMENT = 2.0  # seconds in which nobody takes back an answer by going back to its page
 _COOKIE = "language"
+_log = logging.getLogger("predilect.live")
 
 
 def page(
@@ -40,8 +46,7 @@ def page(
 ) -> Response:
     """A page from a template, in the visitor's language."""
     access = access_of(request)
-    default = LANGUAGES[0] if poll is None else poll.settings.language
-    language = language_of(request, default)
+    language = page_language(request, poll)
     images = "" if poll is None else "".join(f" https://{host}" for host in poll.settings.images)
     # What came by a form is not asked for again in another language: its address knows no GET.
     here = "" if request.method == "GET" else f"{access.root}/" if poll is None else f"{access.root}/p/{poll.name}"
@@ -57,8 +62,9 @@ def page(
     return answer
 
 
-def language_of(request: Request, default: str) -> str:
-    """The language of the page: what was chosen, or what the browser asks for."""
+def page_language(request: Request, poll: Poll | None) -> str:
+    """The language of a page: what was chosen, or what the browser asks for."""
+    default = LANGUAGES[0] if poll is None else poll.settings.language
     for chosen in (request.query_params.get("lang"), request.cookies.get(_COOKIE)):
         if chosen in LANGUAGES:
             return str(chosen)
@@ -84,8 +90,27 @@ def allowed_image(settings: Settings, address: str) -> str:
     return address if any(address.startswith(f"https://{host}/") for host in settings.images) else ""
 
 
+_markdown = MarkdownIt("commonmark", {"html": False, "breaks": True})
+_markdown.disable(["image", "code", "heading", "lheading", "hr", "html_block", "html_inline", "reference"])
+
+
+def _link(self: Any, tokens: Any, place: int, options: Any, env: Any) -> str:
+    tokens[place].attrSet("rel", "nofollow noopener noreferrer")
+    return str(self.renderToken(tokens, place, options, env))
+
+
+_markdown.add_render_rule("link_open", _link)
+
+
+def markdown(text: str) -> Markup:
+    """What somebody wrote, as HTML: paragraphs, emphasis, lists, quotes, links to the web; all else as it stands."""
+    return Markup(_markdown.render(text))
+
+
+templates.filters["markdown"] = markdown
 templates.globals |= {
     "allowed_image": allowed_image,
+    "reasons": REASONS,
     "languages": {one: Speech(one)("name_of_language") for one in LANGUAGES},
 }
 
@@ -96,8 +121,65 @@ def start(request: Request, poll: ThePoll) -> Response:
     visitor = access_of(request).participant(request, poll)
     if visitor is None:
         pid, signature = (request.query_params.get(name, "")[:200] for name in ("pid", "sig"))
+        asked = poll.first() if poll.settings.at_once else None
+        if asked is not None:
+            return page(request, "first.html", poll, question=asked[0], wrong="",
+                        more={"first": _signed(poll, asked[1]), "pid": pid, "signature": signature})  # fmt: skip
         return page(request, "welcome.html", poll, pid=pid, signature=signature)
     return question(request, poll, visitor)
+
+
+def _signed(poll: Poll, question: Drawn) -> str:
+    """A question that nobody was asked yet, as a form carries it: drawn by this server, to be answered by one."""
+    text = f"{secrets.token_hex(16)} {question.probability!r} {' '.join(map(str, question.items))}"
+    return f"{text} {_signature(poll, 'first', text)}"
+
+
+def _signature(poll: Poll, what: str, text: str) -> str:
+    return form_token(poll.database.secret(), f"{what} of {poll.name}: {text}")
+
+
+def _drawn_in(poll: Poll, text: str) -> tuple[Drawn, str]:
+    """The question that such a form carries, and the secret of whoever answers it: the same, sent how often."""
+    said, _, signature = text.rpartition(" ")
+    if not hmac.compare_digest(_signature(poll, "first", said).encode(), signature.encode()):
+        raise Refused("this form is not of one of our pages. Open the page again", 403)
+    _, probability, *items = said.split(" ")
+    drawn = Drawn(tuple(map(int, items)), None if probability == "None" else float(probability))
+    return drawn, _signature(poll, "secret", said)
+
+
+@routes.post("/first")
+async def answer_first(request: Request, poll: ThePoll) -> Response:
+    """Take part by answering the first question."""
+    return await run_in_threadpool(_keep_first, request, poll, await said_in(request))
+
+
+def _keep_first(request: Request, poll: Poll, said: dict[str, str]) -> Response:
+    access = access_of(request)
+    access.check_origin(request)
+    answer = to(request, f"/p/{poll.name}")
+    if access.participant(request, poll) is not None:
+        return answer
+    drawn, secret = _drawn_in(poll, said.get("first", ""))
+    given, wrong = _given(poll.settings.kind, said)
+    language, pid = said.get("language", ""), said.get("pid", "")[:200] or None
+    access.joins.take(address_of(request))
+    joined(poll, language if language in LANGUAGES else "", pid, said.get("signature", "")[:64], secret)
+    access.remember(answer, "participant", poll, secret)
+    number = poll.who(secret=secret)
+    if number is None:
+        return answer
+    try:
+        shown = poll.put(number, drawn)
+        if wrong:
+            answer = question(request, poll, Visitor(number, secret, True), wrong=_incomplete(poll), status=400)
+            access.remember(answer, "participant", poll, secret)
+            return answer
+        poll.tell(number, shown, given, criterion=0, shown_ms=_whole(said.get("shown_ms") or "0") or None)
+    except Refused:  # it ended meanwhile, or was answered by another click: the next one is asked
+        _log.info("%s: a first question was not answered", poll.name)
+    return answer
 
 
 def question(request: Request, poll: Poll, visitor: Visitor, *, wrong: str = "", status: int = 200) -> Response:
@@ -116,8 +198,8 @@ def question(request: Request, poll: Poll, visitor: Visitor, *, wrong: str = "",
 def _ranking_in(poll: Poll, number: int, left: int | None) -> int | None:
     """Answers until somebody sees a ranking of their own; None for never: those that are left are too few."""
     with poll.log.lock:
-        answers = person_of(poll.log.state, number).answers.values()
-        given = Counter(answer.criterion for answer in answers if answer.value is not None)
+        state = poll.log.state
+        given = Counter(answer.criterion for answer in state.said_by(person_of(state, number)))
     missing = max(0, poll.settings.own_ranking - max(given.values(), default=0))
     return missing if poll.settings.own_ranking and (left is None or missing <= left) else None
 
@@ -207,8 +289,7 @@ def _keep_answer(request: Request, poll: Poll, said: dict[str, str]) -> Response
     shown, criterion = _whole(said.get("shown", "")), _whole(said.get("criterion", "0"))
     given, wrong = _given(poll.settings.kind, said)
     if wrong:
-        key = "incomplete_order" if poll.settings.kind == "order" else "incomplete_best_worst"
-        return question(request, poll, visitor, wrong=key, status=400)
+        return question(request, poll, visitor, wrong=_incomplete(poll), status=400)
     shown_ms = _whole(said.get("shown_ms") or "0") or None
     try:
         poll.tell(visitor.number, shown, given, criterion=criterion, shown_ms=shown_ms)
@@ -223,11 +304,15 @@ def _keep_answer(request: Request, poll: Poll, said: dict[str, str]) -> Response
     return to(request, f"/p/{poll.name}")
 
 
+def _incomplete(poll: Poll) -> str:
+    return "incomplete_order" if poll.settings.kind == "order" else "incomplete_best_worst"
+
+
 def _given(kind: str, said: dict[str, str]) -> tuple[Any, bool]:
     """The answer that a form holds, and whether something is missing in it."""
     word = said.get("answer", "")
-    if word in ("left", "right", "tie", "skip"):
-        return word, False
+    if word in ("left", "right", "tie", *SKIPS):
+        return Button(word), False
     if kind == "best-worst":
         pair = [_whole(said[name]) for name in ("best", "worst") if name in said]
         return pair, len(set(pair)) < 2
@@ -253,9 +338,12 @@ def undo(request: Request, poll: ThePoll, csrf: Field = "", key: Field = "") -> 
 
 
 @routes.post("/propose")
-def propose(request: Request, poll: ThePoll, csrf: Field = "", text: Field = "") -> Response:
-    """Propose an item."""
+def propose(request: Request, poll: ThePoll, csrf: Field = "", text: Field = "", anyway: Field = "") -> Response:
+    """Propose an item, once its author has seen what is alike."""
     _, visitor = _checked(request, poll, csrf)
+    found = poll.alike(text) if poll.settings.proposals and anyway != "yes" else []
+    if found and folded(text) not in map(folded, (item.name for item in found)):  # that one is there, as is said below
+        return page(request, "alike.html", poll, found=found, text=text, csrf=csrf)
     poll.propose_item(visitor.number, text)
     return page(request, "message.html", poll, title="propose", said="proposed", back=f"/p/{poll.name}")
 
@@ -266,38 +354,6 @@ def report(request: Request, poll: ThePoll, csrf: Field = "", item: Field = "") 
     _, visitor = _checked(request, poll, csrf)
     poll.report(visitor.number, _whole(item))
     return page(request, "message.html", poll, title="report", said="reported", back=f"/p/{poll.name}")
-
-
-@routes.get("/mine")
-def mine(request: Request, poll: ThePoll, criterion: Annotated[int, Query(ge=0, le=9)] = 0) -> Response:
-    """The participant's own ranking."""
-    visitor = access_of(request).needed(request, poll)
-    table = poll.mine(visitor.number, criterion)
-    rows = [] if table is None else with_places(table.to_dicts())
-    return page(request, "ranking.html", poll, rows=rows, criterion=criterion, is_own=True, people=0, n=0)
-
-
-@routes.get("/results")
-def results(request: Request, poll: ThePoll, criterion: Annotated[int, Query(ge=0, le=9)] = 0) -> Response:
-    """The crowd's board, where everybody may see it."""
-    if not poll.settings.public:
-        raise Refused("the results of this poll are not public", 403)
-    people = poll.people(max_age=2.0)
-    rows = with_places(poll.board(criterion, max_age=1.0).to_dicts())
-    return page(request, "ranking.html", poll, rows=rows, criterion=criterion, is_own=False,
-                people=people["with_answers"], n=people["answers"])  # fmt: skip
-
-
-def with_places(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Rows of a board with where their bars begin and end, from 0 to 100."""
-    if not rows:
-        return rows
-    low, high = min(row["lower"] for row in rows), max(row["upper"] for row in rows)
-    width = (high - low) or 1.0
-    for row in rows:
-        row |= {name: round(100.0 * (row[column] - low) / width, 2)
-                for name, column in (("from", "lower"), ("to", "upper"), ("at", "mean"))}  # fmt: skip
-    return rows
 
 
 @routes.get("/me")

@@ -295,15 +295,15 @@ class CoefficientDraws:
         """Utilities of items, with what each known one has to itself, in units of the user's noise; (R, k)."""
         return self._drawn(rows, user)
 
-    def chances(self, V: FloatArray) -> FloatArray:
+    def chances(self, V: FloatArray, user: int | None, rows: LinearRows) -> FloatArray:
         """Probabilities of each item to be chosen, from utilities (R, k)."""
         return choice_chances(V)
 
-    def chance_of_first(self, V: FloatArray) -> FloatArray:
-        """That of the first item alone, (R,)."""
-        return chance_of_first(V)
+    def chance_of_first(self, V: FloatArray, user: int | None, rows: LinearRows, sets: IntArray) -> FloatArray:
+        """That of the first item of each set alone, (R, n)."""
+        return chance_of_first(V.reshape(-1, V.shape[2])).reshape(V.shape[:2])
 
-    def expected_best(self, V: FloatArray) -> FloatArray:
+    def expected_best(self, V: FloatArray, user: int | None, rows: LinearRows) -> FloatArray:
         """Expected utility of the item that is chosen, (R,)."""
         return expected_largest(V)
 

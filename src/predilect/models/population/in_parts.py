@@ -399,7 +399,7 @@ def fit_in_parts(
     model.users_ = nobody.users
     model._begin(nobody)
     assert over.counts is not None
-    model.n_answers_, model.n_by_item_ = over.counts.n_answers, over.counts.n_by_item
+    model.n_answers_, model.results_by_item_ = over.counts.n_answers, over.counts.results
     model.report_ |= {
         "intake": parts.intake.describe(),
         "parts": {"n_parts": len(parts), "n_users": parts.n_users, "sample": sample.n_users, "lost": over.n_lost,

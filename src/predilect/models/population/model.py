@@ -409,9 +409,9 @@ class Population(OverTime, Tables):  # type: ignore[override]  # answers come af
             )
         return mean, var
 
-    def _answers_of(self, user: int) -> FloatArray:
+    def _results_of(self, user: int) -> FloatArray:
         assert isinstance(self.posterior_, PopulationPosterior)
-        return self.posterior_.answers_of(user).answers_by_item(len(self.items_))
+        return self.posterior_.answers_of(user).rows.results(len(self.items_))
 
     def _answers_of_people(self, start: int, stop: int) -> FloatArray:
         posterior = self._snapshot().posterior_  # people lie in the order of users_ then

@@ -59,13 +59,13 @@ def with_new_items(model: Any, new: list[Any], items: Any) -> dict[str, Any]:
     # Where the items, those that join last, lie in the new order; ascending for those that were there.
     place = known.codes([*model.items_.ids, *new]).astype(np.int64)
     order = np.argsort(place)
-    log, by_item = model._log.comparisons, np.append(model.n_by_item_, np.zeros(len(new)))
+    log, results = model._log.comparisons, np.vstack([model.results_by_item_, np.zeros((len(new), 3))])
     space = FeatureSpace(np.vstack([model._space.matrix, added.matrix]), np.append(model._space.known, added.known))
     return {
         "_asked": None,
         "posterior_": _reordered(posterior, place, order),
         "items_": known,
-        "n_by_item_": by_item[order],
+        "results_by_item_": results[order],
         "_space": FeatureSpace(space.matrix[order], space.known[order]),
         "_log": AnswerLog(None if log is None else log.with_items(new)),
         "provisional_items_": sorted([*model.provisional_items_, *new]),

@@ -18,6 +18,7 @@ import numpy as np
 from predilect._base.types import BoolArray, FloatArray, IntArray
 from predilect.data import PersonFeatures, Vocabulary
 from predilect.data.features import Traits
+from predilect.data.keyed_rows import results_of
 from predilect.decisions.ranking import beyond_chance, board_columns, rank_utilities, refuse_unsound
 from predilect.decisions.scales import Scale
 from predilect.errors import DataError
@@ -388,12 +389,12 @@ def segment_boards(model: Any, scale: Scale) -> dict[str, Any]:
         utilities = posterior.crowd(trait)
         board = rank_utilities(utilities, random_state=model.seed_)
         weight = people.weight * people.traits[user, n_others + g]
-        n_answers = np.sum([np.bincount(side, weight, len(items)) for side in sides], axis=0)
+        results = results_of(sides[0], sides[1], people.outcome, weight, len(items))
         difference, covariance = rows @ effects.B[:, n_others + g], effects.spread(trait)
         variance = np.einsum("ij,ij->i", rows @ covariance, rows)
         refuse_unsound(difference, variance)
         sd = np.sqrt(np.maximum(variance, 0.0))
-        own = board_columns(scale.of_board(board, utilities, items), items, n_answers)
+        own = board_columns(scale.of_board(board, utilities, items), items, results)
         parts.append({
             "column": np.full(len(items), levels[g].source), "segment": np.full(len(items), levels[g].category),
             "people": np.full(len(items), n_people[g]), **own,

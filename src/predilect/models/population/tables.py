@@ -27,6 +27,7 @@ from predilect.inference.likelihoods.special import Z_95
 from predilect.inference.people.covariates import own_effects
 from predilect.inference.people.layout import NOISY
 from predilect.models.estimator import Estimator
+from predilect.models.population.judges import judge_columns, misfits, rows_by_judge
 from predilect.models.population.updating import Updating
 from predilect.models.worth import OfAttributes
 
@@ -53,24 +54,30 @@ class Tables(Updating, Estimator, OfAttributes):  # type: ignore[override]  # an
             differ in it; the interval takes the spread of its logarithm over people as known, and as one of 0, .25 and
             .5, so that in simulations with a spread of .25, .5 and .8 it held the truth in 95, 84 and 79 % of cases);
             clicks_at_random, the probability that the person's answers do not depend on what is shown, missing where
-            the model has no such people; agreement, the share of the decided answers that prefer what the crowd
-            prefers; ties, the share of the answers that are ties; and, where the side is in the model, chose_left, the
-            share of the decided answers that went to the item on the left. Shares of nothing are missing. Where effects
+            the model has no such people; agreement, the share of the decided answers that prefer what the rest of the
+            crowd prefers, whose board is taken without this person's answers; ties, the share of the answers that are
+            ties; infit and outfit, mean squares of what is left of answers after the rest's expectation, each by its
+            expected square, 1 by chance, more where answers are less like the rest's than expected (infit weighs
+            answers by their information, outfit alike); infit_z and outfit_z, by how many standard deviations that is
+            more than chance; misfit, whether infit is more than chance, at a false discovery rate of 5 %; and, where
+            the side is in the model, chose_left, the share of the decided answers that went to the item on the left.
+            Shares of nothing are missing, and so is the fit of answers about several alternatives. Where effects
             of covariates differ over people, effect_of_x and effect_of_x_sd for each covariate x: what one unit of it
             adds for this person, as in :meth:`covariates`.
 
         Raises
         ------
         DataError
-            If the model is pooled, and tells nobody apart.
+            If the model is pooled, and nobody is named, or it was loaded: then it does not hold who gave which answer.
 
         Notes
         -----
-        population.md section 4, "Consistency of people", "Effects of covariates that differ over people".
+        population.md section 4, "Consistency of people", "Effects of covariates that differ over people", "Judges".
         """
         check_is_fitted(self)
         now = self._snapshot()
-        _refuse_pooled(now)
+        if not now._knows_who:
+            _refuse_pooled(now)
         return build_frame(people_columns(now), now._backend)
 
     def top(self, k: int = 10) -> Any:
@@ -193,8 +200,13 @@ class Tables(Updating, Estimator, OfAttributes):  # type: ignore[override]  # an
         columns = CovariateEffects(np.zeros(0), np.zeros((0, 0))).columns() if effects is None else _effects_of(now)
         return build_frame(columns | {"spread": pl.Series(columns["spread"], nan_to_null=True)}, now._backend)
 
+    @property
+    def _knows_who(self) -> bool:
+        """Whether it is known who gave which answer."""
+        return self.personal_ or (self.comparisons_ is not None and self.comparisons_.has_users)
+
     def _further_tables(self) -> dict[str, Callable[[], Any]]:
-        tables: dict[str, Callable[[], Any]] = {"people": self.people} if self.personal_ else {}
+        tables: dict[str, Callable[[], Any]] = {"people": self.people} if self._knows_who else {}
         return tables if self.posterior_.covariates is None else tables | {"covariates": self.covariates}
 
     @property
@@ -239,50 +251,48 @@ class Tables(Updating, Estimator, OfAttributes):  # type: ignore[override]  # an
 
 def people_columns(model: Any) -> dict[str, Any]:
     """Columns of :meth:`Population.people <predilect.Population.people>`, sorted by person."""
-    posterior = model.posterior_
-    people, m = posterior.people, posterior.law.mean
-    who = np.repeat(np.arange(people.n_users), np.diff(people.answer_ptr))
-    own = people.item_ptr[who]
-    gap = m[people.item_idx[own + people.left]] - m[people.item_idx[own + people.right]]
-    outcome = np.sign(people.outcome)
-    decided = (outcome != 0) & (gap != 0.0)
+    rows, _ = rows_by_judge(model)
+    posterior, h, who, n = model.posterior_, model.hyperparameters_, rows.who, len(rows.ptr) - 1
+    nothing = np.full(n, np.nan)
 
     def sums(weight: FloatArray) -> FloatArray:
-        return np.asarray(np.bincount(who, weight, people.n_users), dtype=float)
+        return np.asarray(np.bincount(who, weight, n), dtype=float)
 
-    n_answers, n_decided = sums(people.weight), sums(people.weight * decided)
-    agreeing = sums(people.weight * (decided & (np.sign(gap) == outcome)))
-    ties = sums(people.weight * (outcome == 0))
-    lower, upper = np.full(people.n_users, np.nan), np.full(people.n_users, np.nan)
-    if model.hyperparameters_.consistency_spread:
-        reach = np.exp(Z_95 * people.consistency_sd)
-        lower, upper = people.consistency / reach, people.consistency * reach
+    n_answers = sums(rows.weight)
+    numbers = {
+        "n": n_answers,
+        "consistency": np.ones(n),
+        "lower": nothing,
+        "upper": nothing,
+        "clicks_at_random": nothing,
+    }
+    if model.personal_:
+        people = posterior.people
+        numbers["consistency"] = people.consistency
+        if h.consistency_spread:
+            reach = np.exp(Z_95 * people.consistency_sd)
+            numbers |= {"lower": people.consistency / reach, "upper": people.consistency * reach}
+        if h.click_rate:
+            numbers["clicks_at_random"] = 1.0 - people.engaged
+    fit, ties = judge_columns(model), sums(rows.weight * (rows.outcome == 0.0))
     with np.errstate(invalid="ignore"):
-        shares = {"agreement": agreeing / n_decided, "ties": ties / n_answers}
-        if (side := _side_of_answers(posterior)) is not None:
-            seen = people.weight * ((outcome != 0) & (side != 0.0))
-            shares["chose_left"] = sums(seen * (side * outcome > 0.0)) / sums(seen)
-    clicks = 1.0 - people.engaged if model.hyperparameters_.click_rate else np.full(people.n_users, np.nan)
-    numbers = {"n": n_answers, "consistency": people.consistency, "lower": lower, "upper": upper}
-    numbers |= {"clicks_at_random": clicks, **shares}
-    effects = posterior.covariates
-    if effects is not None and len(effects.spread):
-        own_mean, own_sd = own_effects(people, posterior.sites, posterior.law, effects)
+        numbers |= {"agreement": fit.pop("agreement"), "ties": ties / n_answers}
+        effects = posterior.covariates
+        if effects is not None and SIDE in effects.names:
+            side = rows.x[:, effects.names.index(SIDE)]  # 1 where the left item of a row was shown on the left
+            seen = rows.weight * ((rows.outcome != 0.0) & (side != 0.0))
+            numbers["chose_left"] = sums(seen * (side * rows.outcome > 0.0)) / sums(seen)
+    if model.personal_ and effects is not None and len(effects.spread):
+        own_mean, own_sd = own_effects(posterior.people, posterior.sites, posterior.law, effects)
         for place, (name, scale) in enumerate(zip(effects.names, effects.scale, strict=True)):
             numbers |= {
                 f"effect_of_{name}": own_mean[:, place] / scale,
                 f"effect_of_{name}_sd": own_sd[:, place] / scale,
             }
     # Missing, and not NaN, where there is nothing to say.
-    return {"user": model.users_.series()} | {name: pl.Series(x, nan_to_null=True) for name, x in numbers.items()}
-
-
-def _side_of_answers(posterior: Any) -> FloatArray | None:
-    """1 where the left item of a row was shown on the left, -1 on the right, 0 unknown, (n_rows,); None if not used."""
-    effects = posterior.covariates
-    if effects is None or SIDE not in effects.names:
-        return None
-    return np.asarray(effects.patterns[posterior.people.variant, effects.names.index(SIDE)])
+    users = model.users_ if model.personal_ else model.comparisons_.users
+    columns = {"user": users.series()} | {name: pl.Series(x, nan_to_null=True) for name, x in (numbers | fit).items()}
+    return columns | {"misfit": misfits(fit["infit_z"])}
 
 
 def _refuse_pooled(model: Any) -> None:

@@ -478,7 +478,7 @@ def _new_traits(model: Any, new: list[Any], people: Any) -> FloatArray:
 
 def _counts_after(model: Any, batch: Batch, sign: int) -> dict[str, Any]:
     """The counts of a model, and its report without what was said of the answers before."""
-    total, by_item = float(batch.rows.weight.sum()), batch.rows.by_item(len(model.n_by_item_))
+    total, results = float(batch.rows.weight.sum()), batch.rows.results(len(model.items_))
     counts = {"answers_added": 0.0, "answers_taken_back": 0.0, "people_added": 0} | model.report_.get("updates", {})
     counts["answers_added" if sign > 0 else "answers_taken_back"] += total
     counts["people_added"] += len(batch.new)
@@ -486,7 +486,7 @@ def _counts_after(model: Any, batch: Batch, sign: int) -> dict[str, Any]:
     report.pop("verdict", None)
     return {
         "_asked": None,
-        "n_by_item_": model.n_by_item_ + sign * by_item,
+        "results_by_item_": model.results_by_item_ + sign * results,
         "n_answers_": model.n_answers_ + sign * total,
         "report_": report,
     }

@@ -78,7 +78,7 @@ class CompressedModel(RankingEstimator, Saving, Constructed, Parameters):
     Attributes
     ----------
     posterior_ : SubsetPosterior, or with ``local=False`` the full model's, restricted
-    items_, users_, personal_, tie_threshold_, n_answers_, n_by_item_
+    items_, users_, personal_, tie_threshold_, n_answers_, results_by_item_
         As those of the full model.
     report_ : dict
         ``of``, the kind of the full model; ``compressed``, what was kept and how, and of a GaSPK by how much
@@ -163,7 +163,7 @@ class CompressedModel(RankingEstimator, Saving, Constructed, Parameters):
         effects = model._covariate_effects()
         self.covariates_ = None if effects is None else effects.of_anybody()
         self.tie_threshold_, self.n_answers_ = model.tie_threshold_, model.n_answers_
-        self.n_by_item_, self._backend = model.n_by_item_, model._backend
+        self.results_by_item_, self._backend = model.results_by_item_, model._backend
         self.features_: ItemFeatures | None = None
         self.user_features_: PersonFeatures | None = None
         self._space = FeatureSpace.empty(len(self.items_))
@@ -281,8 +281,9 @@ class CompressedModel(RankingEstimator, Saving, Constructed, Parameters):
         """Take the answers of the fit, which questions need to know; None: they are not there."""
         self.comparisons_ = answers
 
-    def _answers_of(self, user: int) -> FloatArray:
-        return self._answers_of_people(user, user + 1)[0] if user >= 0 else np.zeros(len(self.items_))
+    def _results_of(self, user: int) -> FloatArray:
+        n = self._answers_of_people(user, user + 1)[0] if user >= 0 else np.zeros(len(self.items_))
+        return n[:, None]  # of a person the number of answers is kept, and not how they came out
 
     def _answers_of_people(self, start: int, stop: int) -> FloatArray:
         """Answer counts of people on kept items, shape (stop - start, n_items); none with ``local=False``."""

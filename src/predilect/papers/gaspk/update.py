@@ -15,7 +15,7 @@ from predilect.data import Comparisons, ItemFeatures
 from predilect.data.features import FeatureSpace
 from predilect.errors import DataError
 from predilect.models.estimator import AnswerCounts
-from predilect.models.reading import answers_by_item, rows_of_features
+from predilect.models.reading import results_by_item, rows_of_features
 from predilect.papers.gaspk.em.answers import TradeOffAnswers
 from predilect.papers.gaspk.em.fit import run
 from predilect.papers.gaspk.online import absorb, suffices
@@ -76,13 +76,13 @@ def take_in(model: Any, more: Comparisons, items: Any, online: bool) -> Report:
         prior["learned_from"] = n_answers
     counts = _counts(model, more, old_user, old_item, who, new_item, n_users, len(vocabulary))
     together = None if model.comparisons_ is None else model.comparisons_.with_items(vocabulary.series()).append(more)
-    added = np.zeros(len(vocabulary))
-    added[new_item] = answers_by_item(more)
-    added[old_item] += model.n_by_item_
+    results = np.zeros((len(vocabulary), 3))
+    results[new_item] = results_by_item(more)
+    results[old_item] += model.results_by_item_
     prior["rank"] = posterior.basis.rank
     vars(model).update({
         "posterior_": posterior, "_choices": choices, "trade_offs_": choices.trade_offs, "answers_": coded,
-        "items_": vocabulary, "users_": users, "_space": space, "counts_": counts, "n_by_item_": added,
+        "items_": vocabulary, "users_": users, "_space": space, "counts_": counts, "results_by_item_": results,
         "comparisons_": together, "n_answers_": n_answers, "log_evidence_": evidence,
         "report_": plain({**model.report_, "fit": report.to_dict(), "prior": prior}),
     })  # fmt: skip
@@ -140,5 +140,6 @@ def _counts(
     before = model.counts_
     user = np.concatenate([old_user[np.repeat(np.arange(len(before.ptr) - 1), np.diff(before.ptr))], who, who])
     about = np.concatenate([old_item[before.item], item[more.left], item[more.right]])
-    count = np.concatenate([before.count, more.weight, more.weight])
+    left = np.equal.outer(more.outcome, (1, 0, -1)) * more.weight[:, None]
+    count = np.concatenate([before.count, left, left[:, ::-1]])
     return AnswerCounts.summed(user, about, count, n_users, n_items)

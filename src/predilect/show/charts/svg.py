@@ -7,6 +7,7 @@ A chart is one ``<svg>`` with a title and a description for those who do not see
 from __future__ import annotations
 
 import math
+import re
 import unicodedata
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -33,6 +34,7 @@ class Room(NamedTuple):
 
 WIDE, PHONE = Room(640.0, 320.0, 130.0, 340.0), Room(340.0, 110.0, 52.0, 142.0)
 _SIZE, _ROW = 12.0, 19.0
+_HEADING = ".chart .h{font-size:15px;font-weight:600}"
 _SHADES, _DARKEST = 8, 0.5  # darker cells would hide their numbers
 Drawn = tuple[float, float, list[str]]  # width, height, and what is on it
 
@@ -109,6 +111,26 @@ def svg(chart: Chart, room: Room = WIDE) -> str:
     if chart.is_empty:
         return drawing(chart, room.width, 40.0, [text(12, 25, "Nothing to show.", "s")])
     return drawing(chart, *_drawn(chart, room))
+
+
+def standing_alone(chart: Chart, heading: str = "", foot: str = "", room: Room = WIDE) -> str:
+    """The chart as a file: with its colours, a size of its own, and a line above and below it where they are given."""
+    drawn = svg(chart, room)
+    found = re.match(r'(<svg [^>]*)class="chart"([^>]*) viewBox="0 0 (\S+) (\S+)" style="[^"]*">', drawn)
+    assert found is not None
+    before, after, width, height = found.groups()
+    above, below = 34.0 * bool(heading), 26.0 * bool(foot)
+    tall = _n(float(height) + above + below)
+    size = f'width="{width}" height="{tall}" viewBox="0 0 {width} {tall}"'
+    own = f"{style()}svg.chart{{width:{width}px;height:{tall}px}}" + _HEADING * bool(heading)
+    inside = drawn[found.end() : -len("</svg>")]
+    if heading or foot:
+        edge = float(width) - 24.0
+        inside = (
+            f'{text(12.0, 22.0, heading, "h", edge)}<g transform="translate(0 {_n(above)})">{inside}</g>'
+            f"{text(12.0, float(tall) - 9.0, foot, 's', edge)}"
+        )
+    return f'{before}class="chart predilect"{after} {size}><style>{own}</style>{inside}</svg>\n'
 
 
 def _drawn(chart: Chart, room: Room) -> Drawn:

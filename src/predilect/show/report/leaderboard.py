@@ -17,12 +17,14 @@ from predilect._base.json import plain
 from predilect._base.text import amount
 from predilect.data import Comparisons, Finding
 from predilect.data.orders import weights_of_rows
+from predilect.decisions.ranking import separation_sentence
 from predilect.decisions.scales import Scale
 from predilect.show.charts.facts import further_table
-from predilect.show.report.tables import least_consistent
+from predilect.show.report.tables import least_consistent, misfitting
 
 SCHEMA = "predilect/leaderboard"
 VERSION = 1
+MOST_PEOPLE = 5000  # of one ranking for all, of whom it is said who fits the rest least: ¼ ms each
 
 
 @dataclass(frozen=True)
@@ -142,6 +144,7 @@ def _model(model: Any, comparisons: Comparisons) -> dict[str, Any]:
         "hyperparameters": model.hyperparameters_.to_dict(),
         "prior_search": report["prior"],
         "convergence": report["fit"],
+        "separation_reliability": model.separation_reliability(),
         "features": report["features"],
         "drift": report.get("drift"),
     }
@@ -153,7 +156,10 @@ def describe(ranking: Ranking, scale: Scale, wanted_personal: bool) -> list[str]
     lines = [f"Model: {_relation(model, ranking.comparisons, wanted_personal)}.", scale.meaning]
     if ties := scale.ties(model.tie_threshold_, model.posterior_.calibration.tie_spread):
         lines.append(ties)
-    lines += [*model.describe(), *least_consistent(further_table(model, "people")), _fit(model)]
+    few = model.personal_ or len(model.users_ or ()) <= MOST_PEOPLE
+    people = further_table(model, "people") if few else None
+    lines += [*model.describe(), separation_sentence(model.separation_reliability())]
+    lines += [*least_consistent(people), *misfitting(people), _fit(model)]
     return lines + [f"Item features: {line}" for line in model.report_["features"]]
 
 

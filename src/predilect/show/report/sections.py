@@ -17,7 +17,7 @@ import polars as pl
 from predilect._base.text import amount, first_few, grouped, number, one_line, percent, shortened
 from predilect.data import Comparisons, Finding, Intake, check
 from predilect.data.orders import weights_of_rows
-from predilect.decisions.ranking import TIER_RULE
+from predilect.decisions.ranking import TIER_RULE, separation_sentence
 from predilect.decisions.scales import Scale
 from predilect.decisions.versus import chances_of_no_side
 from predilect.evaluation.verdict import Verdict, drift_in_short
@@ -46,10 +46,11 @@ from predilect.show.charts.pictures import (
 from predilect.show.report.changes import ASSUMPTION, Changes
 from predilect.show.report.leaderboard import shared_segments
 from predilect.show.report.parts import Column, Figure, Heading, List, Part, Section, Table
-from predilect.show.report.tables import least_consistent, sentence_of_pair
+from predilect.show.report.tables import least_consistent, misfitting, sentence_of_pair
 
 MOST_WITH_DRAWS = 5000  # people
 MOST_LISTED = 1000  # items of the board
+_JUDGES = 20  # in the table of those who fit the rest least
 _QUESTIONS, _NEEDY, _MOST_CHANGES, _MOST_NAMED = 5, 3, 100, 20
 Maker = Callable[["Contents"], Iterable[Part]]
 _SECTIONS: list[tuple[str, str, Maker]] = []
@@ -92,7 +93,7 @@ class Contents:
         """Amounts and the date, for below the title."""
         return f"{grouped(len(self.board))} items, from {self.answered}. {self.made['Date']}"
 
-    @property
+    @cached_property
     def sections(self) -> list[Section]:
         """The sections that have anything to say; some seconds for a thousand items, for ranks and questions."""
         made = [Section(key, head, list(make(self))) for key, head, make in _SECTIONS]
@@ -190,10 +191,12 @@ def sentences(contents: Contents) -> list[str]:
     not_judged = "Whether people differ so much that each needs an own ranking was not judged on held-out answers."
     lines.append(not_judged if verdict is None else verdict.in_short)
     vague = _vague(board).row(0, named=True)
-    lines.append(
-        f"All this rests on {contents.answered}; least is known of {isolated(vague['item'])} ({amount(vague['n'])} "
-        f"answers), whose rank may be anything from {vague['rank_low']} to {vague['rank_high']}."
+    least = (
+        f"least is known of {isolated(vague['item'])} ({amount(vague['n'])} answers), whose rank may be anything from "
+        f"{vague['rank_low']} to {vague['rank_high']}"
     )
+    is_known = vague["rank_low"] == vague["rank_high"]
+    lines.append(f"All this rests on {contents.answered}; {'they tell the rank of every item' if is_known else least}.")
     return lines
 
 
@@ -209,9 +212,12 @@ def _board(contents: Contents) -> Iterator[Part]:
     chart = board_chart(contents.board, contents.scale.unit, contents.scale.digits, origin=contents.scale.origin)
     yield Figure(chart, f"Scores of {shown} with 95 % intervals. Bands are tiers.")
     table = board_table(contents.board, contents.scale, MOST_LISTED)
-    yield table
+    yield replace(table, columns=[*table.columns, _WON])
     if n > MOST_LISTED:
         yield f"The first {grouped(MOST_LISTED)} are listed, {grouped(n - MOST_LISTED)} are left out here."
+
+
+_WON = Column("Won", lambda row: "" if row["win_share"] is None else percent(row["win_share"]), by="down")
 
 
 def board_table(board: pl.DataFrame, scale: Scale, rows: int) -> Table:
@@ -260,6 +266,7 @@ def _trust(contents: Contents) -> Iterator[Part]:
     lines += [f"Warning: {line}" for line in contents.warnings]
     if (drift := model.report_.get("drift")) is not None:
         lines.append(f"Over time: {drift_in_short(drift)}")
+    lines.append(separation_sentence(model.separation_reliability()))
     if contents.findings is None:
         lines.append("Not checked: the model was loaded without its answers, so they could not be looked at again.")
     elif not contents.findings:
@@ -376,7 +383,39 @@ def _people(contents: Contents) -> Iterator[Part]:
             f"Where the middle person preferred one item, it was the crowd's in {share[1]:.0f} % of answers; four "
             f"people in five lie between {share[0]:.0f} and {share[2]:.0f} %."
         )
+    lines += misfitting(people, names=contents.name_people)
     yield List(lines)
+    if "infit" in people.columns and (judges := people.filter(pl.col("infit").is_not_null())).height:
+        yield _judges(judges, contents.name_people)
+
+
+def _judges(people: pl.DataFrame, names: bool) -> Table:
+    """Those who fit the rest least."""
+    n, worst = len(people), people.sort("infit_z", descending=True, maintain_order=True, nulls_last=True)
+    rows = [{"place": place} | row for place, row in enumerate(worst.head(_JUDGES).iter_rows(named=True), 1)]
+
+    def fit(name: str) -> Column:
+        return Column(
+            name.capitalize(),
+            lambda row: f"{row[name]:.2f} ({row[f'{name}_z']:+.1f})" if row[f"{name}_z"] is not None else "",
+        )
+
+    return Table(
+        f"The {len(rows)} of {grouped(n)} people who fit the rest least. Infit and outfit are 1 by chance; in "
+        "brackets, by how many standard deviations they are more. A misfit is more than chance explains",
+        [
+            Column("Person", lambda row: row["user"] if names else row["place"], "name"),
+            Column("Answers", lambda row: amount(row["n"])),
+            Column(
+                "Agrees with the rest",
+                lambda row: "" if row["agreement"] is None else f"{100 * row['agreement']:.0f} %",
+            ),
+            fit("infit"),
+            fit("outfit"),
+            Column("Misfit", lambda row: "yes" if row["misfit"] else "no"),
+        ],
+        rows,
+    )
 
 
 @section("segments", "Segments of people")

@@ -37,6 +37,22 @@ def least_consistent(people: pl.DataFrame | None) -> list[str]:
     return [f"More than twice the usual noise: {first_few(ids)}."] if ids else []
 
 
+def misfitting(people: pl.DataFrame | None, *, names: bool = True) -> list[str]:
+    """Who answers less like the rest than chance explains, in a sentence; none where it is not known.
+
+    ``people``: the model's table of them, if it has one.
+    """
+    if people is None or "infit" not in people.columns or people["infit"].is_null().all():
+        return []
+    known = people.filter(pl.col("infit").is_not_null())
+    ids = known.filter("misfit").sort("infit_z", descending=True, maintain_order=True)["user"].to_list()
+    if not ids:
+        return [f"Nobody of {len(known)} people answers less like the rest than chance explains (infit)."]
+    who = f": {first_few(ids)}" if names else ""
+    answer = "person answers" if len(ids) == 1 else "people answer"
+    return [f"{len(ids)} of {len(known)} {answer} less like the rest than chance explains (high infit){who}."]
+
+
 _WHOLE = r"^(0|-?[1-9][0-9]{0,17})$"
 
 

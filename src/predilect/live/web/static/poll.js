@@ -143,17 +143,31 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
+// What is shared is an address: by the device's own way, or else it is copied.
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest("[data-share]");
+  if (button) {
+    const url = button.dataset.share;
+    await (navigator.share ? navigator.share({ title: document.title, url }) : navigator.clipboard.writeText(url));
+    button.textContent += " \u2713";
+  }
+});
+
 const live = document.getElementById("live");
 if (live) {
   setInterval(async () => {
-    if (document.hidden || live.contains(document.activeElement)) {
+    if (document.hidden) {
       return;
     }
     const found = await fetch(location.href, { headers: { Accept: "text/html" } }).catch(() => null);
     if (found && found.ok) {
       const fresh = parsed(await found.text()).getElementById("live");
       if (fresh) {
+        const open = [...live.querySelectorAll("details")].map((one) => one.open);
+        const focused = [...live.querySelectorAll("summary")].indexOf(document.activeElement);
         live.replaceChildren(...fresh.childNodes);
+        live.querySelectorAll("details").forEach((one, place) => { one.open = open[place] ?? false; });
+        live.querySelectorAll("summary")[focused]?.focus();
       }
     }
   }, 1000 * Number(live.dataset.every));
