@@ -30,6 +30,7 @@ def by_left_right(answers):
         ["1970-01-02 00:00", "1970-01-03T00:00:00", "1970-01-11 00:00:00.000"],
         ["1970-01-02T00:00Z", "1970-01-03T02:00+02:00", "1970-01-10T19:00:00-0500"],
         [datetime.date(1970, 1, 2), datetime.date(1970, 1, 3), datetime.date(1970, 1, 11)],
+        np.array(["1970-01-02", "1970-01-03", "1970-01-11"], dtype="datetime64[D]"),
 [datetime.datetime(1970, 1, 2), datetime.datetime(1970, 1, 3), datetime.datetime(1970, 1, 11)],
         [datetime.datetime(1970, 1, 2, tzinfo=datetime.UTC), datetime.datetime(1970, 1, 3, tzinfo=datetime.UTC),
          datetime.datetime(1970, 1, 11, tzinfo=datetime.UTC)],

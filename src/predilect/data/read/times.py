@@ -30,8 +30,9 @@ def times_of(column: pl.Series, name: str, used: BoolArray) -> tuple[FloatArray,
     """
     there = np.flatnonzero(used)
     values = column.gather(there)
-    if values.dtype == pl.Object:  # dates of Python
-        values = pl.Series(name, values.to_list(), strict=False)
+    if values.dtype == pl.Object:  # dates of Python, or of NumPy by the day
+        plain = [one.item() if isinstance(one, np.datetime64) else one for one in values.to_list()]
+        values = pl.Series(name, plain, strict=False)
     if values.dtype.is_temporal() and values.dtype not in (pl.Date, pl.Datetime):
         raise DataError(f'column "{shown(name)}" holds {values.dtype}, and no dates. {_WANTED}')
     found, clock = _dates(values, there, name) if values.dtype.is_temporal() else _told(values, there, name)
