@@ -28,6 +28,7 @@ from benchmarks.datasets import TASKS
 from benchmarks.datasets.trade_offs import grid_items
 from benchmarks.measure import answer_scores, warm_up
 from benchmarks.models import build
+from benchmarks.over_time import busy
 from benchmarks.parts import find_loader
 from benchmarks.sizes import Size, crowd
 from benchmarks.task import Task, split_rows
@@ -296,6 +297,7 @@ CASES: dict[str, tuple[Callable[[], Any], dict[str, float]]] = {
     ),
     "logit of 100000 tasks of four": (whole_logit, {"": 3.0, "peak, MB": 400.0}),
     "first board": (first_board, {"with compilation": 34.0, "second": 12.0}),
+    "ratings over time: 500 items, 100 000 games": (lambda: {"": (busy()[0], np.nan)}, {"": 20.0}),
     "bundled votes": (demo, {"fit": 4.0, "verdict": 4.0}),
     "compilation": (compilation, {"": 12.0}),
 }

@@ -87,14 +87,18 @@ def use(folder: Path, seed: int) -> np.ndarray:
         board("utilities", model.utilities())
         board("utilities of somebody new", model.utilities("new"))
         finite("consensus", *model.utility_distribution(), *model.utility_distribution("u2"))
+        if getattr(model, "drift_", None) is not None:
+            history = model.history()
+            finite("history", *(history[name].to_numpy() for name in ("mean", "sd", "lower", "upper")))
+            board("rank at", model.rank(at=3.5))
 
     def ask() -> None:
         pairs = model.suggest("u3", n=2)
         finite("suggest", *(pairs[name].to_numpy() for name in pairs.columns if pairs[name].dtype.is_float()))
 
     def update() -> None:
-        if not hasattr(model, "update"):
-            return
+        if not hasattr(model, "update") or getattr(model, "drift_", None) is not None:
+            return  # ratings over time take no more answers
         model.update({"user": ["u0", "zz"], "left": ["i0", "i1"], "right": ["i1", "i2"]}, [1, -1])
         chances("updated", model.predict_proba(ASKED))
         if hasattr(model, "forget"):

@@ -74,6 +74,9 @@ def kinds() -> dict[str, Callable[[], Any]]:
         "population, attributes": fit(Population, features, **given, basis="attributes"),
         "population, inducing": fit(Population, both, **given, basis="attributes+inducing", user_features=True),
         "pooled": fit(Population, plain, personal=False, n_jobs=1),
+        "pooled, over time": lambda: Population(personal=False, drift=(0.5, 10.0), n_jobs=1).fit(
+            answers(True)[0] | {"time": list(range(N_USERS * 7))}, answers(True)[1], columns={"time": "time"}
+        ),
         "pooled, features": fit(Population, features, personal=False, n_jobs=1, basis="inducing", n_inducing=3),
         "gppl pooled": fit(GPPL, features, n_jobs=1, n_inducing=3),
         "gppl separate": fit(GPPL, features, users="separate", n_jobs=1),

@@ -293,6 +293,7 @@ def why_refused(spec: Spec, table: Table, items: Any, people: Any, words: str) -
         "features": asks_for_features and items is None,
         "people": settings.get("user_features") is True and people is None,
         "class": spec.name == "latent class",
+        "time": "time" in table.roles or "drift" in settings,
         "no usable answer": not table.is_pairs,
         "is the best nor": spec.name not in ("population", "joint") and "rating" in table.columns,
     }
@@ -302,7 +303,8 @@ def why_refused(spec: Spec, table: Table, items: Any, people: Any, words: str) -
 def why_not_told(model: Any, table: Table) -> bool:
     """Whether a model may refuse a table of answers."""
     return (
-        (model.users_ is not None and "user" not in table.columns)
+        getattr(model, "drift_", None) is not None
+        or (model.users_ is not None and "user" not in table.columns)
         or ("covariates" in table.roles and "length" not in columns_of(model.covariates())["covariate"])
         or (table.grades and not model.grades_)
         or not table.telling
@@ -325,6 +327,7 @@ def why_not_in_parts(spec: Spec, table: Table, words: str) -> bool:
         "context": "context" in table.roles, "personal": settings.get("personal") is False,
         "one person": len(set(table.columns["user"])) == 1, "click": spec.settings["clickers"] != 0.0,
         "features": "basis" in settings or "user_features" in settings,
+        "time": "time" in table.roles or "drift" in settings,
     }  # fmt: skip
     return any(word in words and may for word, may in reasons.items())
 
@@ -336,7 +339,8 @@ def verbs(items: Sequence[Any] = ("tea", "milk"), user: Any = "ann") -> dict[str
     """What may be asked of a model, with arguments that mean something."""
     pair = list(items[:2])
     return {
-        "rank": {"user": None, "scale": "probit", "base": None, "anchor": None},
+        "rank": {"user": None, "at": None, "scale": "probit", "base": None, "anchor": None},
+        "history": {"items": pair, "at": None},
         "utilities": {"user": user, "ranks": False},
         "utility_distribution": {"user": user},
         "versus": {"pairs": [tuple(pair)], "other": None, "user": user, "scale": "probit"},

@@ -140,7 +140,7 @@ class Table:
                 length = row.get("length", 0.0)
                 found[(
                     row.get("user"), *sorted((row["left"], row["right"])), row["winner"],
-                    -length if swapped else length, row.get("prompt"), swapped,
+                    -length if swapped else length, row.get("prompt"), row.get("when"), swapped,
                 )] += row.get("weight", 1)  # fmt: skip
         return dict(found)
 
@@ -151,7 +151,7 @@ class Table:
 
 
 FORMS = ("pairs", "best", "order", "first", "best and worst", "ratings", "profiles")
-CARRY = ("ties", "weights", "contexts", "covariates", "grades", "sides", "nobody")
+CARRY = ("ties", "weights", "contexts", "covariates", "grades", "sides", "nobody", "times")
 
 
 @dataclass(frozen=True)
@@ -187,6 +187,8 @@ class Asked:
         if "nobody" in self.carry:
             rows = [{name: one for name, one in row.items() if name != "user"} for row in rows]
         roles: dict[str, Any] = {"context": "prompt"} if "contexts" in self.carry else {}
+        if "times" in self.carry:
+            roles["time"] = "when"
         if "covariates" in self.carry and self.form == "pairs":
             roles["covariates"] = ["length"]
         reading: dict[str, Any] = {"side": "yes"} if self.form == "pairs" and "sides" in self.carry else {}
@@ -197,10 +199,9 @@ class Asked:
         return Table({name: [row[name] for row in rows] for name in rows[0]}, roles, reading)
 
     def _also(self, rng: np.random.Generator) -> dict[str, Any]:
-        also = {"weight": int(rng.integers(1, 4)), "prompt": f"q{rng.integers(3)}"}
-        return {
-            name: also[name] for what, name in (("weights", "weight"), ("contexts", "prompt")) if what in self.carry
-        }
+        also = {"weight": int(rng.integers(1, 4)), "prompt": f"q{rng.integers(3)}", "when": int(rng.integers(30))}
+        names = (("weights", "weight"), ("contexts", "prompt"), ("times", "when"))
+        return {name: also[name] for what, name in names if what in self.carry}
 
     def _pair(
         self, crowd: Crowd, user: str, number: int, n_items: int, rng: np.random.Generator
@@ -273,6 +274,7 @@ POPULATION: dict[str, list[Any]] = {
     "tie_threshold": [0.4, ("auto", 0.4), ("auto", 0.4, 0.3)],
     "ties": [True],
     "consistency": ["auto", 0.4],
+    "drift": [True, (0.5, 10.0)],
 }
 FLAT = {"distributions": "fixed", "n_jobs": 1}
 OTHERS: dict[str, tuple[str, dict[str, Any]]] = {

@@ -185,7 +185,7 @@ class ModelWalk(RuleBasedStateMachine):
         found = asking(self.model.update, **one)
         known = self.model.items_.ids
         may = left in known and right in known and left != right and (not tie or self.model.tie_threshold_ > 0.0)
-        may = may and (weight >= 1 or not self.model.personal_)
+        may = may and (weight >= 1 or not self.model.personal_) and self.model.drift_ is None
         assert isinstance(found, Refused) != may, found.why if isinstance(found, Refused) else "taken"
         if not may:
             same(before, self.said(), 0.0, "a refused answer changes nothing")
@@ -246,7 +246,7 @@ class ModelWalk(RuleBasedStateMachine):
 
     def sure_to_hold(self, table: Table) -> bool:
         """Whether nothing speaks against that the model holds the answers as they were given."""
-        return not self.erased
+        return not self.erased and self.model.drift_ is None
 
     @precondition(lambda self: self.takes_answers and self.model.users_ is not None)
     @rule(user=ANYBODY)
@@ -255,7 +255,7 @@ class ModelWalk(RuleBasedStateMachine):
         before, known = self.said(), user in set(self.model.users_.ids) | {key[0] for key in self.held}
         found = asking(self.model.forget, user=user)
         if isinstance(found, Refused):
-            assert not known or len(self.model.users_.ids) < 3, found.why
+            assert not known or len(self.model.users_.ids) < 3 or self.model.drift_ is not None, found.why
             same(before, self.said(), 0.0, "a refused erasure changes nothing")
             return
         assert user not in self.model.users_.ids
@@ -301,7 +301,7 @@ class ModelWalk(RuleBasedStateMachine):
         for told in (lambda one: one.describe(), repr, lambda one: one.report_ | {"timing": None},
                      lambda one: one.n_answers_, lambda one: columns_of(one.rank())):  # fmt: skip
             assert equal(told(self.model), told(again)), (told(self.model), told(again))
-        for name in ("people", "covariates", "worth.parts"):
+        for name in ("people", "covariates", "history", "worth.parts"):
             one, other = (table_or_refusal(model, name) for model in (self.model, again))
             assert equal(one, other), (name, one, other)
         if go_on:
@@ -340,7 +340,8 @@ class ModelWalk(RuleBasedStateMachine):
         if way == "names":
             people = dict(zip(PEOPLE, PEOPLE[::-1], strict=True))
             items = dict(zip(ITEMS, ITEMS[::-1], strict=True))
-            if table.columns.get("alt") or self.spec.searches or not self.spec.is_population:
+            searches = self.spec.searches or "time" in table.roles
+            if table.columns.get("alt") or searches or not self.spec.is_population:
                 return
             features, who = (None if one is None else renamed(one, people | items) for one in (features, who))
         if way == "sides" and "side" in (columns_of(base.covariates())["covariate"] if self.spec.is_population else ()):

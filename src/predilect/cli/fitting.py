@@ -15,6 +15,7 @@ from predilect.cli.session import Common, Talk
 from predilect.data import Comparisons, Finding, ItemFeatures, PersonFeatures, check
 from predilect.decisions.scales import Scale
 from predilect.errors import DataError
+from predilect.evaluation.verdict import drift_in_short
 from predilect.models.registry import COMMANDS, Wanted, estimator
 from predilect.show.report.leaderboard import Ranking, RefusedSegment, describe
 from predilect.show.report.sections import board_table
@@ -36,6 +37,8 @@ def say_model(talk: Talk, ranking: Ranking, scale: Scale, wanted_personal: bool)
 def say_verdict(talk: Talk, model: Any, scale: Scale, verdict: Verdict | None) -> None:
     """Print the unit of scores and the verdict, if there is one, in a line each; in detail, all of it."""
     talk.say(f"Score: {scale.unit}; {scale.origin}. Model: {model._called}.")
+    if (drift := model.report_.get("drift")) is not None:
+        talk.say(f"Verdict: {drift_in_short(drift)}")
     if verdict is not None:
         talk.say(f"Verdict: {verdict.in_short}")
         for sentence in verdict.sentences:
@@ -160,7 +163,8 @@ class Fitter:
 
         ``for_segments``: whether boards of segments are wanted, which the pooled model has not, whatever the verdict.
         """
-        personal, can_be_judged = self.personal != "no", COMMANDS[self.name].rankings == "judged"
+        personal = self.personal != "no"
+        can_be_judged = COMMANDS[self.name].rankings == "judged" and comparisons.time is None
         verdict = None
         before = len(talk.warned)
         is_judged = can_be_judged and self.personal == "auto"

@@ -41,7 +41,7 @@ ColumnOption = Annotated[
         rich_help_panel=READING,
         show_default="by their names",
         help="Which column is which, as often as needed: who, left, right, answer, won, lost, task, alternatives, "
-        "profile, weights, context, covariates; who= for none. docs/reference/reading.md explains every one.",
+        "profile, weights, context, time, covariates; who= for none. docs/reference/reading.md explains every one.",
     ),
 ]
 ReadOption = Annotated[

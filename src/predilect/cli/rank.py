@@ -156,6 +156,9 @@ def rank(
             from predilect.papers.compression.criteria import items_a_person
 
             items_a_person(small["keep"], reading.comparisons.n_items)
+        if reading.comparisons.time is not None and asked == "auto" and personal is None:
+            asked = "no"  # ratings over time are the crowd's
+            fitter = replace(fitter, personal=asked)
         say_intake(talk, reading.comparisons)
         for line in () if features is None else features.report:
             talk.detail(line)

@@ -22,7 +22,7 @@ class AnswerColumns(NamedTuple):
     the left, and on the right, (n_rows, 2). ``covariates``: left minus right, (n_rows, n_covariates). ``context``:
     equal for answers of whomever on one prompt or the like, -1 for none. ``grade``: by how much the better one is, from
     1, 0 where only the side is known. ``copies``: which of the alternatives of its task that are the same item the left
-    one is, and the right one, from 0, (n_rows, 2).
+    one is, and the right one, from 0, (n_rows, 2). ``time``: when the answer was given.
     """
 
     user: Codes
@@ -36,6 +36,7 @@ class AnswerColumns(NamedTuple):
     context: Codes | None = None
     grade: NDArray[np.int8] | None = None
     copies: NDArray[np.int16] | None = None
+    time: NDArray[np.float64] | None = None
 
     def at(self, rows: NDArray[np.intp]) -> AnswerColumns:
         """Some of the rows, by index."""
@@ -246,8 +247,8 @@ def _runs(stretch: NDArray[np.int64], loser: NDArray[np.int64]) -> tuple[NDArray
 def canonical_answers(answers: AnswerColumns) -> AnswerColumns:
     """Canonical rows of answers with tasks, sides, covariates and contexts, in the order of ``canonical_rows``.
 
-    Only equal answers of one task, context and grade, with the same covariates and copies, become one row; these sort
-    after the outcome. Of two copies of one item the first is on the left.
+    Only equal answers of one task, context, grade and time, with the same covariates and copies, become one row; these
+    sort after the outcome. Of two copies of one item the first is on the left.
     Sides add up; they, covariates and copies turn with the items. Tasks are 0, 1, ... in the order in which they first
     occur in the rows, distinct between people, -1 for none; None if no answer has a task.
 
@@ -256,7 +257,7 @@ def canonical_answers(answers: AnswerColumns) -> AnswerColumns:
     change places without any difference. O(n log n), and once more for each doubling of the answers in which two tasks
     agree from the start.
     """
-    user, left, right, outcome, weight, task, sides, covariates, context, grade, copies = answers
+    user, left, right, outcome, weight, task, sides, covariates, context, grade, copies, time = answers
     swap = left > right
     apart: list[NDArray[Any]] = []
     if covariates is not None:
@@ -272,6 +273,8 @@ def canonical_answers(answers: AnswerColumns) -> AnswerColumns:
         apart += [copies[:, 0], copies[:, 1]]
         left, right = np.where(swap, right, left), np.where(swap, left, right)
         outcome = np.where(swap, -outcome, outcome).astype(np.int8)
+    if time is not None:
+        apart.append(_dense(time))
     value = _dense(*apart) if apart else None
     group, known, span = user, None, 1
     if task is not None and (task >= 0).any():
@@ -286,8 +289,9 @@ def canonical_answers(answers: AnswerColumns) -> AnswerColumns:
     context = None if context is None else context[first]
     grade = None if grade is None else grade[first]
     copies = None if copies is None else copies[first]
+    time = None if time is None else time[first]
     if known is None:
-        return AnswerColumns(*rows, None, sides, covariates, context, grade, copies)
+        return AnswerColumns(*rows, None, sides, covariates, context, grade, copies, time)
     alone = known % span == 0
     group, left, right, outcome, weight = rows
     user = (known // span).astype(np.int32)[group]
@@ -304,7 +308,9 @@ def canonical_answers(answers: AnswerColumns) -> AnswerColumns:
     code[np.flatnonzero(~alone)[place]] = np.arange(len(place), dtype=np.int32)
     task = code[group]
     order = np.argsort(packed(kind, task + 1))
-    return AnswerColumns(user, left, right, outcome, weight, task, sides, covariates, context, grade, copies).at(order)
+    return AnswerColumns(user, left, right, outcome, weight, task, sides, covariates, context, grade, copies, time).at(
+        order
+    )
 
 
 def _sides_of_rows(

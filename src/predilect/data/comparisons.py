@@ -19,16 +19,19 @@ from predilect.data.canonical import ALONE, AnswerColumns, canonical_answers, jo
 from predilect.data.frames import build_frame, open_frame
 from predilect.data.intake import Intake, TableReading
 from predilect.data.read.options import ReadOptions, option, read_options
+from predilect.data.read.times import shown_times, times_of
 from predilect.data.vocabulary import EVERYONE, Vocabulary
 from predilect.errors import DataError, DataWarning
 
 _COLUMNS = {
     "user": np.int32, "left": np.int32, "right": np.int32, "outcome": np.int8, "weight": np.float64, "task": np.int32,
     "sides": np.float64, "covariates": np.float64, "context": np.int32, "grade": np.int8, "copies": np.int16,
+    "time": np.float64,
 }  # fmt: skip
 _TOGETHER = (
     ("covariates", "covariate_names", "one name a column"), ("context", "contexts", "codes, and what they stand for"),
     ("grade", "grades", "a number for each row, and what the numbers stand for"),
+    ("time", "clock", "a number for each row, and whether they are dates or numbers"),
 )  # fmt: skip
 
 SIDE = "side"  # the covariate that Comparisons.with_side makes
@@ -86,6 +89,10 @@ class Comparisons:
         side is known. None without any.
     grades : tuple of str
         Names of the grades, from slight to strong.
+    time : float array, shape (n_rows,), or None
+        When each answer was given: numbers as they were, or days since 1970 where ``clock`` is "dates". None without.
+    clock : {"", "numbers", "dates"}
+        What ``time`` is.
     copies : int16 array, shape (n_rows, 2), or None
         Where alternatives of a task are one item, as those of equal attributes: which of them the left one is, and the
         right one, from 0. None where every item stands once in its tasks.
@@ -118,10 +125,12 @@ class Comparisons:
     grade: NDArray[np.int8] | None = None
     grades: tuple[str, ...] = ()
     copies: NDArray[np.int16] | None = None
+    time: NDArray[np.float64] | None = None
+    clock: str = ""
 
     def __post_init__(self) -> None:
         for one, other, names in _TOGETHER:
-            if (getattr(self, one) is None) != (getattr(self, other) in (None, ())):
+            if (getattr(self, one) is None) != (getattr(self, other) in (None, (), "")):
                 raise DataError(f"{one} and {other} go together: {names}.")
         n_columns = {"sides": 2, "covariates": len(self.covariate_names), "copies": 2}
         for name, dtype in _COLUMNS.items():
@@ -164,7 +173,7 @@ class Comparisons:
             with ``outcome`` of pairs (left, right).
         columns : dict of role to column, optional
             Columns that are not found, or not to be found, by their names: who, left, right, answer, won, lost, task,
-            alternatives, profile, weights, context, covariates. None or "" says that there is no such column.
+            alternatives, profile, weights, context, time, covariates. None or "" says that there is no such column.
         reading : dict, optional
             What values mean, where the table leaves it open: kind, answer_is, tie, left_word, right_word, positive,
             best, grades, both_bad, side, task, constants, none, drop. docs/reference/reading.md explains every one.
@@ -210,6 +219,9 @@ class Comparisons:
             number = np.abs(outcome) * rows["grade"].is_not_null().to_numpy()
             names = dict(sorted(zip(number[number > 0].tolist(), rows["grade"].drop_nulls().to_list(), strict=True)))
             more["grade"] = np.searchsorted([0, *names], number).astype(np.int8)
+        clock = ""
+        if "when" in rows.columns:
+            more["time"], clock = times_of(rows["when"], "when", np.ones(len(rows), dtype=bool))
         if "copy_left" in rows.columns:
             more["copies"] = rows.select("copy_left", "copy_right").to_numpy().astype(np.int16)
         answers = canonical_answers(AnswerColumns(
@@ -218,7 +230,7 @@ class Comparisons:
         ))  # fmt: skip
         return cls(
             people, items, has_users="user" in rows.columns, covariate_names=tuple(covariates), contexts=contexts,
-            joint=joint, grades=tuple(names.values()), **answers._asdict(),
+            joint=joint, grades=tuple(names.values()), clock=clock, **answers._asdict(),
         )  # fmt: skip
 
     @classmethod
@@ -391,6 +403,12 @@ class Comparisons:
                 raise DataError(f"row indices must lie in [0, {self.n_rows}), got {index[0]} to {index[-1]}.")
         return replace(self, **self._answers().at(index)._asdict())
 
+    def without_times(self) -> Comparisons:
+        """The same answers, not said when they were given; rows that are equal then are one."""
+        if self.time is None:
+            return self
+        return replace(self, clock="", **canonical_answers(self._answers()._replace(time=None))._asdict())
+
     def pooled(self) -> Comparisons:
         """The same answers without people; equal answers of different people add up, but for those of several rows."""
         task = joint_rows(self) if self.joint else None
@@ -411,11 +429,11 @@ class Comparisons:
             Columns user (only if users are identified), left, right, winner ("left", "right" or "tie"),
             outcome (1, 0, -1), weight and, if known, task (missing for an answer without one), a column of
             differences, left minus right, for each covariate, and shown_left, the weight of answers in which the left
-            item was shown on the left, context, and grade, a name, missing where only the side is known; then outcome
-            holds its number (1 without one); copy_left and copy_right, where a task holds an item several times.
-            ``from_frame(..., side=False)``, with ``task="task"``, ``covariates=[...]`` and ``context="context"`` where
-            there are any, reads it back to the same comparisons without their sides and grades; a task that holds an
-            item several times it refuses.
+            item was shown on the left, context, when (the time), and grade, a name, missing where only the side is
+            known; then outcome holds its number (1 without one); copy_left and copy_right, where a task holds an item
+            several times. ``from_frame(..., side=False)``, with ``task="task"``, ``covariates=[...]``,
+            ``context="context"`` and ``time="when"`` where there are any, reads it back to the same comparisons without
+            their sides and grades; a task that holds an item several times it refuses.
         """
         return build_frame(frame_columns(self), backend or self.backend)
 
@@ -428,7 +446,7 @@ class Comparisons:
         same_ids = self.users == other.users and self.items == other.items and self.has_users == other.has_users
         if not same_ids or self.covariate_names != other.covariate_names or (self.task is None) != (other.task is None):
             return False
-        if self.contexts != other.contexts or self.grades != other.grades:
+        if (self.contexts, self.grades, self.clock) != (other.contexts, other.grades, other.clock):
             return False
         mine, theirs = (one._answers()._replace(sides=None) for one in (self, other))
         if self.task is not None:
@@ -538,6 +556,8 @@ def frame_columns(answers: Comparisons) -> dict[str, Any]:
     if answers.context is not None and answers.contexts is not None:
         place = pl.Series(answers.context, dtype=pl.Int64).set(pl.Series(answers.context == ALONE), None)
         columns["context"] = answers.contexts.series().gather(place)
+    if answers.time is not None:
+        columns["when"] = shown_times(answers.time, answers.clock)
     if answers.copies is not None:
         columns |= {"copy_left": answers.copies[:, 0], "copy_right": answers.copies[:, 1]}
     if answers.grade is not None:
@@ -603,6 +623,11 @@ def joined(first: Comparisons, second: Comparisons) -> Comparisons:
             f"two sets of answers have different covariates, {named[0]} and {named[1]}; read both with the same "
             "covariates=[...], or leave them out with without_covariates()."
         )
+    if first.clock != second.clock and first.n_rows and second.n_rows:
+        raise DataError(
+            f"two sets of answers have different times, {first.clock or 'none'} and {second.clock or 'none'}; read "
+            f"both with {option('time', 'NAME')} of one kind, or leave the times out with without_times()."
+        )
     joint = {one.joint for one in (first, second) if one.task is not None}
     if len(joint) > 1:
         raise DataError(
@@ -643,7 +668,8 @@ def joined(first: Comparisons, second: Comparisons) -> Comparisons:
     )
     return replace(
         first, joint=joint == {True}, users=users, items=items, intake=merged, covariate_names=names, contexts=contexts,
-        grades=grades, item_table=joined_tables(first.item_table, second.item_table), **answers._asdict(),
+        grades=grades, clock=first.clock or second.clock,
+        item_table=joined_tables(first.item_table, second.item_table), **answers._asdict(),
     )  # fmt: skip
 
 

@@ -278,6 +278,8 @@ def judge(
     """
     settings = {"n_folds": n_folds, "max_people": max_people, "n_bootstrap": n_bootstrap, "random_state": random_state}
     _check(settings)
+    if comparisons.time is not None:  # people have no ratings over time, and so both are of ratings that stay
+        comparisons, estimator = comparisons.without_times(), clone(estimator).set_params(drift=False)
     comparisons = replace(as_orders(comparisons), item_table=None)  # features are those given
     seeds = np.random.SeedSequence(random_state).spawn(3)
     has_features = features is not None and features.matrix.shape[1] > 0

@@ -293,3 +293,14 @@ def _meaning(contest: Contest, gain: float, lower: float, upper: float) -> str:
 
 def _nats(value: float) -> str:
     return f"{round(value, 3) + 0.0:.3f}"  # never -0.000
+
+
+def drift_in_short(found: Mapping[str, Any]) -> str:
+    """The verdict on ratings over time in a sentence, of what the report of a fit says of it."""
+    gain = found["forecast_gain"]
+    ahead = "" if gain is None else f" ({gain:+.4f} nats an answer in forecasts of later answers)"
+    if found["found"]:
+        return f"ratings move with time{ahead or ', as was asked for'}."
+    if found["n_times"] < 2:
+        return "no drift: all answers are of one time."
+    return f"no drift: ratings that stay foretell later answers as well{ahead}, and one board is for all times."

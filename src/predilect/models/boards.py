@@ -32,7 +32,7 @@ from predilect.decisions.ranking import (
     separation_reliability,
 )
 from predilect.decisions.scales import Scale, scale_of
-from predilect.errors import DataWarning
+from predilect.errors import DataError, DataWarning
 from predilect.inference.gaussian.covariates import CovariateEffects
 from predilect.inference.gaussian.posterior import Posterior, Utilities, centre
 from predilect.inference.likelihoods.views import PairLikelihood, Probit
@@ -405,6 +405,7 @@ class RankingEstimator(Asking, Predicting):
         self,
         user: Any = None,
         *,
+        at: Any = None,
         scale: str | Scale = "probit",
         base: float | None = None,
         anchor: Any = None,
@@ -417,6 +418,9 @@ class RankingEstimator(Asking, Predicting):
             A person; by default the consensus, in which every person has an equal voice (pooled: every answer). Where
             people are found hardly to differ (:meth:`describe` says so) a person's board is nearly the crowd's, with
             intervals that do not allow for people who differ more.
+        at : date, timestamp, number or text, optional
+            The time of the crowd's board, where ratings move: by default that of the last answers. Between times of
+            answers it is interpolated; beyond them ratings return to each item's mean.
         scale : {"probit", "logit", "elo", "0-100", "share"}, default "probit"
             Of the scores: noise of one answer, log-odds, Elo points, from the last item to the first, Bradley-Terry
             shares in per cent; defined in docs/reference/outputs.md. "elo:1000" and "elo:1000:ITEM" say base and anchor
@@ -438,13 +442,24 @@ class RankingEstimator(Asking, Predicting):
         Raises
         ------
         DataError
-            If the user or the anchor is not known, or the scale is none or has neither base nor anchor.
+            If the user or the anchor is not known, the scale is none or has neither base nor anchor, or ``at`` is no
+            time, or one of a model in which ratings do not move.
         """
         now = self._now()
         unit = scale_of(scale, now._likelihood.name, base, anchor)
-        crowd = user is None
-        utilities = now.posterior_.crowd() if crowd else now.posterior_.calibrated(now._user_code(user))
+        if at is not None and user is not None:
+            raise DataError("ratings over time are the crowd's alone: give at, or user, and not both")
+        if at is not None:
+            utilities = now._at(at)
+        elif user is None:
+            utilities = now.posterior_.crowd()
+        else:
+            utilities = now.posterior_.calibrated(now._user_code(user))
         return now._frame(unit.of_board(now._board(utilities), utilities, now.items_), now._results_by_item(user))
+
+    def _at(self, at: Any) -> Utilities:
+        """The crowd's utilities at another time than the last; DataError for a model in which ratings do not move."""
+        raise DataError(f"{type(self).__name__} has the same ratings at all times: leave at out, or fit Population")
 
     def utilities(self, user: Any = None, *, ranks: bool = True) -> Any:
         """Utilities of the crowd, or of one person: the frame of :meth:`rank`, in the order of :attr:`items_`.

@@ -219,6 +219,11 @@ class Estimator(RankingEstimator, Saving, ShownEstimator, Constructed):
                 f"{type(self).__name__} takes no contexts of answers: Population does. Read the answers without "
                 f"a context, {either('or take --model population', 'or fit predilect.Population')}"
             )
+        if training.comparisons.time is not None:
+            raise DataError(
+                f"{type(self).__name__} takes no times of answers: Population does, for one ranking for all. Read the "
+                f"answers without times, {either('or take --model population', 'or fit predilect.Population')}"
+            )
         if training.comparisons.covariates is not None:
             names = ", ".join(training.comparisons.covariate_names)
             raise DataError(

@@ -328,6 +328,8 @@ class _Read:
         for one in (old, answers):
             if one is None:
                 continue
+            if one.time is not None:
+                raise DataError("ratings over time are not fitted in parts: read the answers without a column of times")
             self.has_ties |= one.has_ties
             self.joint |= one.joint
             self.has_contexts |= one.context is not None

@@ -34,6 +34,7 @@ from predilect.data.read.covariates import covariate_columns, differences, refus
 from predilect.data.read.names import BAD_WORDS, could_be_side
 from predilect.data.read.options import ReadOptions, as_words, option
 from predilect.data.read.profiles import numbers_of
+from predilect.data.read.times import times_of
 from predilect.data.read.winners import (
     MOST_GRADES,
     UNKNOWN,
@@ -68,6 +69,7 @@ class Assembled(NamedTuple):
     covariate_names: tuple[str, ...] = ()
     grades: tuple[str, ...] = ()
     item_table: pl.DataFrame | None = None
+    clock: str = ""
 
 
 class Unclear(DataError):
@@ -202,7 +204,7 @@ def outcomes_of(pairs: Pairs, rows: NDArray[np.int64], n_rows: int | None = None
     return _given_outcome(pairs, len(rows) if n_rows is None else n_rows, rows)
 
 
-_ORDER = ("user", "left", "right", "winner", "weight", "task", "context")
+_ORDER = ("user", "left", "right", "winner", "weight", "task", "context", "time")
 
 
 def _in_use(
@@ -243,6 +245,10 @@ def _in_use(
         found = choices_in_runs(*asked, decoded.outcome[answered[kept]], weight[answered])
         task = found = None if found is None else found[use[answered]]
     contexts, context = _contexts(raw, roles, use)
+    time, clock = None, ""
+    if "time" in roles:
+        every, clock = times_of(raw[roles["time"]], roles["time"], use)
+        time = every[use]
     wins = exact_sum(amount[outcome == 1]), exact_sum(amount[outcome == -1])
     no_sides = pairs.no_sides
     if options.get("side") is False:
@@ -256,7 +262,7 @@ def _in_use(
         sides = amount[:, None] * (pairs.shown_left[use][:, None] == [1, -1])
     grade = None if decoded.grade is None else decoded.grade[use[kept]]
     left, right = np.split(pair, 2)
-    answers = AnswerColumns(who, left, right, outcome, amount, task, sides, differ, context, grade)
+    answers = AnswerColumns(who, left, right, outcome, amount, task, sides, differ, context, grade, time=time)
     tie_word = decoded.tie_word.filter(pl.Series(use[kept]))
     if options.get("both_bad") == "item":
         bad = tie_word.str.strip_chars().str.to_lowercase().is_in(list(BAD_WORDS)).fill_null(False).to_numpy()
@@ -299,7 +305,7 @@ def _in_use(
             f"{intake.why_no_sides()}. Leave it out."
         )
     names = tuple(covariates)
-    return Assembled(users, final, rows.user is not None, answers, intake, contexts, names, decoded.grades)
+    return Assembled(users, final, rows.user is not None, answers, intake, contexts, names, decoded.grades, clock=clock)
 
 
 def _contexts(raw: Columns, roles: Mapping[str, str], use: NDArray[np.bool_]) -> tuple[Vocabulary | None, Codes | None]:

@@ -28,7 +28,7 @@ _WORDS = {
     "user": PEOPLE, "left": ("left", "model_a", "item_a", "item1"), "right": ("right", "model_b", "item_b", "item2"),
     "winner": WINNER,
 }  # fmt: skip
-_ROLES = ("user", "left", "right", "winner", "won", "lost", "weight", "task", "context", "alternatives")
+_ROLES = ("user", "left", "right", "winner", "won", "lost", "weight", "task", "context", "time", "alternatives")
 
 
 def require_columns(raw: Columns, said: ReadOptions) -> None:

@@ -21,7 +21,7 @@ from predilect.errors import DataError
 
 _FORMS = (("{}",), ("{}_left", "{}_right"), ("{}_a", "{}_b"))
 # Columns of to_frame.
-_TAKEN = ("user", "left", "right", "winner", "outcome", "weight", "task", "shown_left", "context")
+_TAKEN = ("user", "left", "right", "winner", "outcome", "weight", "task", "shown_left", "context", "when")
 _EQUAL = "without a covariate left and right count as equal"
 _LARGEST = 1e100  # of a covariate; the squares of far larger and far smaller ones are no numbers
 _TRUE = {"true": "1", "false": "0"}

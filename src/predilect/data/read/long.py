@@ -253,7 +253,7 @@ def _parted(raw: Columns, said: ReadOptions, known: _Rows | None) -> Iterator[_R
     if len(raw) > MOST_FREE or raw.n_rows > _MOST_ROWS:
         return
     user, task = (None, None) if known is None else (known.user, known.task)
-    named = [said.get(key) for key in ("winner", "alternatives", "weight", "context")]
+    named = [said.get(key) for key in ("winner", "alternatives", "weight", "context", "time")]
     taken = (user, task, *named, *(said.get("profile") or ()))
     words = (WEIGHT, AVAILABLE, *KIND_OF.values())
     free = [name for name in sorted(raw) if name not in taken and not is_called(name, *words) and _may_part(raw[name])]
@@ -580,7 +580,7 @@ def _shown(rows: _Rows, own: str | None, answer: _Answer) -> Iterator[tuple[Read
     """Readings of one answer, by what alternatives may be."""
     given = None if answer.by is not None else rows.said.get("profile")
     used = {*answer.columns, rows.user, rows.task, own, rows.available, *_weight(rows, {*answer.columns, own})}
-    used.add(rows.said.get("context"))
+    used |= {rows.said.get("context"), rows.said.get("time")}
     fits, sure = answer.fits, answer.sure
     if rows.say:  # the names of columns do not tell which rows are one task
         sure = LIKELY if own and answer.kind in CHOICES and sure == SURE else OPEN

@@ -43,6 +43,7 @@ class ReadOptions(TypedDict, total=False):
     covariates: Sequence[str]
     side: bool | Literal["where known"] | None  # the last for a model that has an effect of the side
     context: str | None
+    time: str | None
     kind: Kind | None
     alternatives: str | Sequence[str] | None
     profile: Sequence[str] | None
@@ -109,6 +110,10 @@ OPTIONS = (
     Option(
         "context", "context", "column", "The prompt, scenario or place that answers are about: those on one, whoever "
         "gave them, depend on each other.",
+    ),
+    Option(
+        "time", "time", "column", "When it was answered: dates such as 2026-11-29, timestamps or numbers. The crowd's "
+        "board is that of the last of them, where items are found to move.",
     ),
     Option(
         "covariates", "covariates", "columns", "Numbers by which the two shown may differ, such as length: a column of "

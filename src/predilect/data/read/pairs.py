@@ -157,7 +157,7 @@ def _by_values(raw: Columns, said: ReadOptions, but: Sequence[Family]) -> list[_
     if opponent is not None and len(named) == 1:
         return [_Base(named[0], opponent, SURE, {})]
     taken = [name for one in but for name in (one.left, one.right)]
-    taken += [str(said.get(role)) for role in ("user", "weight", "task", "context", "winner")]
+    taken += [str(said.get(role)) for role in ("user", "weight", "task", "context", "time", "winner")]
     free = [
         name for name in raw
         if name not in taken and not is_called(name, WEIGHT) and not tells(name, NO_ANSWER - _MAY_BE_ITEMS)
@@ -235,7 +235,7 @@ def _named_by_counts(names: Sequence[str]) -> list[Family]:
 def _roles(raw: Columns, said: ReadOptions, taken: Sequence[str]) -> Iterator[tuple[ReadOptions, dict[str, str]]]:
     """Columns of who answered, of weights and contexts, in every way in which they may be told."""
     covariates = flat(covariate_columns(raw.names, said.get("covariates"), raw.index))
-    given = {role: said.get(role) for role in ("user", "weight", "context", "task")}
+    given = {role: said.get(role) for role in ("user", "weight", "context", "time", "task")}
     used: dict[str, str] = dict.fromkeys(taken, "item or answer") | dict.fromkeys(covariates, "covariate")
     for role, name in given.items():
         if isinstance(name, str):
@@ -255,7 +255,7 @@ def _roles(raw: Columns, said: ReadOptions, taken: Sequence[str]) -> Iterator[tu
     if weight is not None and open_count and bool((as_text(raw[weight]) != "1").fill_null(False).any()):
         weights = [({"weight": weight}, weight), ({"weight": False}, None)]
     for (say_user, user), (say_weight, times) in product(users, weights):
-        roles = {"user": user, "weight": times, "context": given["context"]}
+        roles = {"user": user, "weight": times, "context": given["context"], "time": given["time"]}
         yield {**say_user, **say_weight}, {role: str(name) for role, name in roles.items() if name}
 
 
@@ -401,7 +401,7 @@ class _InColumn:
 
     def _taken(self) -> set[str]:
         lost = [family.right for family in won_and_lost_families(self.raw.names)]
-        given = [self.said.get(role) for role in ("user", "weight", "task", "context")]
+        given = [self.said.get(role) for role in ("user", "weight", "task", "context", "time")]
         counts = _won_and_lost_counts(self.raw) if self.said.get("winner") is None else ()
         return {self.base.left, self.base.right, *lost, *counts, *(name for name in given if isinstance(name, str))}
 

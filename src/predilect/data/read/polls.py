@@ -39,6 +39,7 @@ _OF_ANY = (
     "drop_unknown",
     "side",
     "context",
+    "time",
     "task",
 )
 _ROW = re.compile(r"^Row (\d+)")

@@ -160,7 +160,13 @@ def helped(error: Unclear, read: Callable[[ReadOptions], Assembled]) -> DataErro
 
 def same(one: Assembled, other: Assembled) -> bool:
     """Whether two readings say the same of the same people and items."""
-    if (one.users, one.items, one.grades, one.contexts) != (other.users, other.items, other.grades, other.contexts):
+    if (one.users, one.items, one.grades, one.contexts, one.clock) != (
+        other.users,
+        other.items,
+        other.grades,
+        other.contexts,
+        other.clock,
+    ):
         return False
     pairs = zip(one.answers, other.answers, strict=True)
     return all(a is b or (a is not None and b is not None and np.array_equal(a, b)) for a, b in pairs)

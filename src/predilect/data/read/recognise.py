@@ -108,7 +108,7 @@ def _set_readings(raw: Columns, said: ReadOptions) -> Iterator[Reading]:
         or any(said.get(key) is not None for key in ("left", "right", "won", "lost", "outcome"))
     ):
         return
-    taken = [said.get(role) for role in ("task", "winner", "weight", "context")]
+    taken = [said.get(role) for role in ("task", "winner", "weight", "context", "time")]
     people = [] if said.get("user") is not None else people_in(raw, [name for name in raw if name not in taken])
     users: list[ReadOptions] = [{"user": name} for name in people] if len(people) > 1 else [{}]
     every = (replace(way, say={**way.say, **user}) for user in users for way in _layouts(raw, {**said, **user}))

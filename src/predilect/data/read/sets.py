@@ -47,6 +47,7 @@ from predilect.data.read.columns import named_or_guessed
 from predilect.data.read.names import PEOPLE_OF_SETS, TASKS, WEIGHT
 from predilect.data.read.options import ReadOptions, option
 from predilect.data.read.profiles import NONE, missing_in, profiles_of
+from predilect.data.read.times import times_of
 from predilect.data.vocabulary import EVERYONE, Vocabulary
 from predilect.errors import DataError
 
@@ -58,10 +59,10 @@ class Sets(Usable):
     """Alternatives of all tasks under each other, and what belongs to each task.
 
     ``task``, ``item``, ``level`` (0 the best), shapes (n,): task of each alternative, from 0; ``first``, ``n_rows``,
-    ``person``, ``weight``, ``context``, shapes (n_tasks,): its first row in the table, how many rows it has there, who
-    answered, how often, about what. ``unusable``: reasons for which tasks cannot be used, by task, (n_tasks,) each,
-    with what to say of them. ``profiles``: item and attributes of each alternative that has any; ``by_profile``: items
-    are these. ``heeded``: options of pairs that were asked for.
+    ``person``, ``weight``, ``context``, ``time``, shapes (n_tasks,): its first row in the table, how many rows it has
+    there, who answered, how often, about what, when. ``unusable``: reasons for which tasks cannot be used, by task,
+    (n_tasks,) each, with what to say of them. ``profiles``: item and attributes of each alternative that has any;
+    ``by_profile``: items are these. ``heeded``: options of pairs that were asked for.
     ``none_is_open``: whether people may have chosen none of those shown.
     """
 
@@ -76,6 +77,7 @@ class Sets(Usable):
     person: pl.Series | None = None
     weight: pl.Series | None = None
     context: pl.Series | None = None
+    time: pl.Series | None = None
     profiles: pl.DataFrame | None = None
     by_profile: bool = False
     heeded: tuple[str, ...] = ()
@@ -92,10 +94,13 @@ class Sets(Usable):
         return self.first[bad]
 
     def take_context(self, raw: Mapping[str, pl.Series]) -> None:
-        """Contexts of the tasks by their first rows, where a column of them was named."""
+        """Contexts and times of the tasks by their first rows, where a column of them was named."""
         if (name := self.options.get("context")) is not None:
             self.columns["context"] = name
             self.context = raw[name].gather(self.first)
+        if (name := self.options.get("time")) is not None:
+            self.columns["time"] = name
+            self.time = raw[name].gather(self.first)
 
     def describe(
         self, own: pl.Series | None, labelled: bool | None, attributes: Mapping[str, pl.Series], none: BoolArray,
@@ -193,9 +198,13 @@ def assemble_sets(sets: Sets, names: Sequence[str], n_read: int) -> Assembled:
         ids = clean_ids(sets.context, sets.columns["context"])
         contexts = Vocabulary(ids.drop_nulls()) if ids.null_count() < len(ids) else None
         context = None if contexts is None else contexts.codes(ids, unknown="minus_one")[of]
+    time, clock = None, ""
+    if sets.time is not None:
+        of_tasks, clock = times_of(sets.time, sets.columns["time"], used)
+        time = of_tasks[of]
     won = np.ones(len(of), dtype=np.int8)
     answers = canonical_answers(
-        AnswerColumns(who[of], code[over], code[under], won, weight[of], held, context=context, copies=both)
+        AnswerColumns(who[of], code[over], code[under], won, weight[of], held, context=context, copies=both, time=time)
     )
     profiles = sets.profiles
     if profiles is not None:
@@ -216,7 +225,9 @@ def assemble_sets(sets: Sets, names: Sequence[str], n_read: int) -> Assembled:
         notes=tuple(sets.notes),
         example=_example(sets, used, task, level, sets.item.filter(pl.Series(keep))),
     )
-    return Assembled(people, items, sets.person is not None, answers, intake, contexts, item_table=profiles)
+    return Assembled(
+        people, items, sets.person is not None, answers, intake, contexts, item_table=profiles, clock=clock
+    )
 
 
 def _example(sets: Sets, used: BoolArray, task: IntArray, level: IntArray, item: pl.Series) -> tuple[str, str]:

@@ -12,6 +12,7 @@ from predilect._base.types import FloatArray
 from predilect.inference.gaussian.condition import Conditioned
 from predilect.inference.gaussian.design import MarginMatrix, Sites
 from predilect.inference.latent.single import Problem, SingleLatent, change_of_margin, report_of
+from predilect.inference.likelihoods.views import Likelihood
 
 _SMALLEST_STEP = 0.05
 _STEP_GROWTH = 1.2
@@ -47,7 +48,9 @@ def ep(
     state = problem.condition(sites)
     step, last, iterations = 1.0, np.inf, 0
     while True:
-        target = _refreshed(problem, sites, state.margin_mean, state.margin_var)
+        target = refreshed(
+            problem.likelihood, problem.outcome, problem.weight, sites, state.margin_mean, state.margin_var
+        )
         residual = change_of_margin(problem.weight, sites, target, state.margin_mean, state.margin_var)
         if residual <= tolerance or iterations == max_iter:
             break
@@ -65,23 +68,23 @@ def ep(
     return SingleLatent("ep", evidence, sites, report, state, problem)
 
 
-def _refreshed(problem: Problem, sites: Sites, mean: FloatArray, var: FloatArray, rows: slice = slice(None)) -> Sites:
-    """New sites of some rows, given the posterior of their margins."""
-    w = problem.weight[rows]
-    old = Sites(sites.precision[rows], sites.linear[rows])
+def refreshed(
+    likelihood: Likelihood, outcome: npt.NDArray[Any], w: FloatArray, old: Sites, mean: FloatArray, var: FloatArray
+) -> Sites:
+    """New sites of rows of weights ``w``, given the posterior of their margins."""
     group = w != 1.0
-    new = _settled(problem, problem.outcome[rows], w, old, mean, var, 1)
+    new = _settled(likelihood, outcome, w, old, mean, var, 1)
     if group.any():
         several = _settled(
-            problem, problem.outcome[rows][group], w[group], Sites(old.precision[group], old.linear[group]),
-            mean[group], var[group], _MAX_INNER,
+            likelihood, outcome[group], w[group], Sites(old.precision[group], old.linear[group]), mean[group],
+            var[group], _MAX_INNER,
         )  # fmt: skip
         new.precision[group], new.linear[group] = several.precision, several.linear
     return new
 
 
 def _settled(
-    problem: Problem, y: npt.NDArray[Any], w: FloatArray, old: Sites, mean: FloatArray, var: FloatArray, most: int
+    likelihood: Likelihood, y: npt.NDArray[Any], w: FloatArray, old: Sites, mean: FloatArray, var: FloatArray, most: int
 ) -> Sites:
     """Site updates in ``most`` inner iterations to the fixed point of a row's copies; a row of one copy needs one."""
     precision, linear = old.precision, old.linear
@@ -99,7 +102,7 @@ def _settled(
         keep = ~(proper & (share > 0.0))
         share[keep] = 1.0
         v_cavity, m_cavity = v / share, (m - v * new.linear) / share
-        _, slope, curvature = problem.likelihood.tilted(y, m_cavity, v_cavity)
+        _, slope, curvature = likelihood.tilted(y, m_cavity, v_cavity)
         share = 1.0 - curvature * v_cavity
         d_precision = curvature / share - new.precision
         d_linear = (slope + curvature * m_cavity) / share - new.linear
@@ -137,7 +140,9 @@ def _sweep(problem: Problem, sites: Sites, state: Conditioned) -> Sites:
             c, m = S[:, i] - S[:, j], mu[i] - mu[j]
             v = c[i] - c[j]
         row = slice(p, p + 1)
-        new = _refreshed(problem, sites, np.array([m]), np.array([max(v, 0.0)]), row)
+        old = Sites(sites.precision[row], sites.linear[row])
+        law = np.array([m]), np.array([max(v, 0.0)])
+        new = refreshed(problem.likelihood, problem.outcome[row], problem.weight[row], old, *law)
         d_precision = problem.weight[p] * (new.precision[0] - sites.precision[p])
         d_linear = problem.weight[p] * (new.linear[0] - sites.linear[p])
         spread = 1.0 + d_precision * v

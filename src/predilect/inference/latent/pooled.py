@@ -424,14 +424,14 @@ def margins_without_each(
         x = None if rows.covariates is None else rows.covariates[alone]
         P = prior.precision if prior.precision.ndim == 2 else np.diag(prior.precision)
         C = prior.factor(rows, rows.views(delta, margin)[2]).inverse()
-        var, before = (_variances(prior, one, left, right, x) for one in (C, factorise(P).inverse()))
+        var, before = (margin_variances(prior, one, left, right, x) for one in (C, factorise(P).inverse()))
         # Without the answer no variance is larger than before all; a flat prior's leaves little of other digits.
         share = np.maximum(1.0 - curvature * var, 1.0 / (1.0 + curvature * before))
         mean, var = mean - var * slope / share, var / share
     return GradeRows(code[alone], rows.weight[alone], mean, var, np.ones(len(mean)), left, right)
 
 
-def _variances(
+def margin_variances(
     prior: PooledPrior, C: FloatArray, left: IntArray, right: IntArray, x: FloatArray | None
 ) -> FloatArray:  # fmt: skip
     """Variances of margins, (n,), of effects of covariates ``x`` (n, n_covariates) too."""

@@ -152,7 +152,7 @@ def _many(model: Any, more: Any, y: npt.ArrayLike | None, said: tuple[Said, Said
     answers = read_answers(
         more, y, with_ties=model.tie_threshold_ > 0.0, covariates=names_of_covariates, grades=model.grades_,
         columns=said[0], reading=said[1],
-    )  # fmt: skip
+    ).without_times()  # fmt: skip
     answers = as_orders(answers) if model._likelihood.has_normal_noise else answers.by_pairs()
     _refuse_other_covariates(answers, names_of_covariates)
     code = model.items_.codes(answers.items.series(), unknown="minus_one")

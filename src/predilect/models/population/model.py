@@ -33,6 +33,8 @@ from predilect.inference.people.layout import patterns_of
 from predilect.inference.people.posterior import PopulationPosterior
 from predilect.models.checks import check_flags, given_threshold
 from predilect.models.estimator import AnswerCounts, Learned
+from predilect.models.population.drift import check_drift, name_times, refuse_drift
+from predilect.models.population.over_time import OverTime
 from predilect.models.population.pooled import Believed, PooledColumns, PooledPosterior, pooled_rows
 from predilect.models.population.prior import (
     ONE_MIND,
@@ -64,7 +66,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(eq=False, repr=False)
-class Population(Tables):
+class Population(OverTime, Tables):  # type: ignore[override]  # answers come after the fit
     """Hierarchical probit model: a consensus, the population covariance, and the utilities of every person.
 
     Person u's utilities are f_u ~ N(m, Σ); an answer to "left or right?" is left with probability
@@ -122,6 +124,11 @@ class Population(Tables):
         π, the share of people who click at random, whatever they are shown: a component of the population beside those
         whose answers follow their utilities. "auto" is the mean given the answers where the evidence wants some and
         held-out answers do not speak against it. :meth:`people` says who, as a probability.
+    drift : "auto", bool, or a pair of numbers, default "auto"
+        Whether items move with time, where answers have times (``columns={"time": ...}``) and there is one ranking for
+        all (``personal=False``): True, False, or "auto", if the evidence and forecasts of later answers gain by it. A
+        pair is the variance of what moves and the length of memory, in days where times are dates; otherwise both are
+        of the largest evidence. The board is then that of the last answers: :meth:`history`, ``rank(at=...)``.
     tol : float or "auto", default "auto"
         Stop when the objective rises by less, in nats an answer, over five iterations. "auto" is 1e-5, and
         with the root of their number more for more than 5 000 answers.
@@ -156,6 +163,8 @@ class Population(Tables):
         Items that joined by :meth:`update`, until the next fit.
     left_out_ : list of dict
         Rows that the last :meth:`update` left out: ``row`` in the table, ``why`` ("item" or "tie") and ``what``.
+    drift_ : Drift or None
+        How items move; None where they do not.
     verdict_ : Verdict or None
         Of :meth:`verdict`, once it was asked for; None again after :meth:`update` and :meth:`forget`.
     classes_ : array
@@ -205,6 +214,7 @@ class Population(Tables):
     ties: bool = False
     consistency: Auto = "auto"
     clickers: Auto = "auto"
+    drift: Any = "auto"
     tol: Auto = "auto"
     max_iter: int = 300
     n_jobs: int | None = None
@@ -217,6 +227,7 @@ class Population(Tables):
     def _check(self) -> None:
         check_settings(self)
         given_hyperparameters(self)
+        check_drift(self.drift)
 
     def _without_answers(self) -> dict[str, bool]:
         return {"has_prior": bool(self.personal), "ties": bool(self.ties)}
@@ -232,6 +243,15 @@ class Population(Tables):
             self._all_ties = training.comparisons
             training = replace(training, comparisons=Comparisons.nothing(training.comparisons.items))
         answers = training.comparisons.with_used_grades()
+        if answers.time is None and self.drift not in ("auto", False):
+            raise DataError(
+                "drift is of answers with times, and these have none. Name the column of times "
+                f"({name_times()}), or leave drift out"
+            )
+        if self.drift is False:
+            answers = answers.without_times()
+        elif answers.time is not None:
+            refuse_drift(answers, bool(self.personal) and training.personal, self.basis)
         check_answers(answers)
         joint = answers.joint and self._likelihood.has_normal_noise
         answers = as_orders(answers) if joint else answers.by_pairs()
@@ -243,12 +263,16 @@ class Population(Tables):
         return replace(training, comparisons=answers)
 
     def _keep(self, training: Training, learned: Learned) -> None:
+        if self.drift_ is None:
+            training = replace(training, comparisons=training.comparisons.without_times())
         super()._keep(training, learned)
         if self.features_ is not None:
             kept = identified_columns(training.comparisons, self._space, Coding.of(self.features_))
             self.report_["attributes"] = {"columns": kept}
         if self._side_test is not None:
             self.report_["side"] = plain(self._side_test._asdict())
+        if self._of_drift is not None:
+            self.report_["drift"] = plain(self._of_drift)
         if (context := training.comparisons.context) is not None:
             self.report_["contexts"] = len(np.unique(context[context >= 0]))
             self.report_["between_contexts"] = share_between_contexts(training.comparisons)
@@ -268,7 +292,13 @@ class Population(Tables):
         people, personal = training.people, bool(self.personal) and (training.personal or begins)
         with workers(self.n_jobs) as executor:
             plan, traits, rms = self._plan(training, personal, delta, executor, watch)
-            trained = train_personal(plan) if personal else train_pooled(plan)
+            untimed = replace(plan, answers=plan.answers.without_times())
+            trained = train_personal(untimed) if personal else train_pooled(untimed)
+            self.drift_, self._of_drift = None, None
+            if plan.answers.time is not None:
+                from predilect.models.population.search.drift import with_drift
+
+                trained, self.drift_, self._of_drift = with_drift(plan, trained, self.drift)
         self._functions, self.verdict_ = trained.functions, None
         posterior = trained.posterior
         if posterior.covariates is not None:
@@ -524,6 +554,7 @@ class Population(Tables):
         lines = self.posterior_.calibration.describe(self.tie_threshold_)
         lines.append(_prior_line(self))
         lines += independence_lines(self)
+        lines += self._describe_drift()
         if self.features_ is not None:
             names = dict.fromkeys(one.source for one in self.features_.outputs)
             lines.append(f"Item features: {', '.join(names) or 'none of use'}; {_use_of_features(self)}.")

@@ -61,6 +61,7 @@ class Updating:
     _log: AnswerLog
     _lock: Lock
     personal_: bool
+    drift_: Any
     n_answers_: float
     report_: dict[str, Any]
 
@@ -263,6 +264,10 @@ class Updating:
         from predilect.models.population.new_items import joining, with_new_items
 
         check_is_fitted(self)
+        if self.drift_ is not None:
+            raise DataError(
+                "ratings over time are not changed answer by answer, as each has a time. Fit again on all answers"
+            )
         with self._lock:
             new = [] if items is None else joining(self, items)
             now = copy.copy(self) if new else self

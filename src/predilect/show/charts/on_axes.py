@@ -143,6 +143,8 @@ def _panels(figure: Any, data: Panels) -> None:
     for number, (axes, row) in enumerate(zip(panels, data.rows, strict=True)):
         for ax, chart in zip(axes, row, strict=True):
             draw(chart, ax, chart.title * (number == 0), scaled=False)
+            if isinstance(chart.data, Plane):
+                ax.set(xlim=chart.data.x, ylim=chart.data.y)
     for axes, chart in zip(panels.T, data.rows[0], strict=True):
         if isinstance(chart.data, Plane) and chart.data.field is not None:
             bar = figure.colorbar(axes[-1].collections[0], ax=list(axes), location="bottom", shrink=0.9, aspect=30)

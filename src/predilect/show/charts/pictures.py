@@ -16,7 +16,7 @@ from predilect._base.types import FloatArray
 from predilect.decisions.scales import scale_of
 from predilect.errors import DataError
 from predilect.evaluation.metrics import Reliability
-from predilect.show.charts.chart import Chart, Grid, Plane, Row, Series, Whiskers, isolated, name_of
+from predilect.show.charts.chart import Chart, Grid, Panels, Plane, Row, Series, Whiskers, isolated, name_of
 from predilect.show.charts.facts import (
     MOST_ITEMS,
     MOST_PEOPLE,
@@ -154,6 +154,54 @@ def people(model: Any, *, most: int = MOST_PEOPLE) -> Chart:
     if found is None:
         raise DataError("there is no map of people: the model tells fewer than three apart, or all are the same")
     return people_chart(found)
+
+
+_MOST_PANELS = 6  # items of a history
+
+
+@of_a_model
+def history(model: Any, *, item: Any = None, at: Any = None) -> Chart:
+    """Utility of one item over time with its 95 % band, by default of the best now; ``at`` as of ``history``.
+
+    Raises DataError where ratings do not move.
+    """
+    shown = _best(model, 1)[0] if item is None else item
+    return _histories(model, [shown], at)[0]
+
+
+def history_chart(model: Any) -> Chart:
+    """Utilities of the items that are best now over time, a panel for each."""
+    charts = _histories(model, _best(model, _MOST_PANELS).to_list(), None)
+    sentence = (
+        f"A panel for each item: its utility over time ({NOISE}, 0 is the mean of the items), with its 95 % band."
+    )
+    told = "; ".join(chart.notes for chart in charts)
+    return Chart(Panels([[chart] for chart in charts]), "Ratings over time", f"{sentence} {told}.", ("", ""))
+
+
+def _histories(model: Any, items: Sequence[Any], at: Any) -> list[Chart]:
+    """A chart for each of some items, on the same axes."""
+    found = pl.DataFrame(model.history(items, at=at))
+    time = found["time"]
+    if dated := time.dtype.is_temporal():
+        time = time.cast(pl.Datetime("us")).to_physical()
+    found = found.with_columns(x=time.cast(pl.Float64)).sort("x")
+    start, stop = float(time.min()), float(time.max())  # type: ignore[arg-type]
+    low, high = float(found["lower"].min()), float(found["upper"].max())  # type: ignore[arg-type]
+    names = None
+    if dated:
+        ticks = np.linspace(start, stop, 5).astype(np.int64)
+        names = dict(zip(ticks.tolist(), map(str, pl.Series(ticks).cast(pl.Datetime("us")).dt.date()), strict=True))
+    charts = []
+    for item in items:
+        one = found.filter(pl.col("item") == item)
+        x, mean, lower, upper = (one[name].to_list() for name in ("x", "mean", "lower", "upper"))
+        told = f"{name_of(item)} from {mean[0]:+.2f} to {mean[-1]:+.2f}"
+        plane = Plane(
+            [Series("", x, mean, [told], lower, upper, line=True)], (start, stop), (low, high), names=(names, None)
+        )
+        charts.append(Chart(plane, "Ratings over time", told, ("", isolated(item))))
+    return charts
 
 
 def calibration_chart(bins: Sequence[Reliability]) -> Chart:

@@ -146,6 +146,7 @@ def _model(model: Any, comparisons: Comparisons) -> dict[str, Any]:
         "convergence": report["fit"],
         "separation_reliability": model.separation_reliability(),
         "features": report["features"],
+        "drift": report.get("drift"),
     }
 
 

@@ -21,7 +21,7 @@ from predilect.decisions.groups import Groups
 from predilect.decisions.ranking import TIER_RULE, separation_sentence
 from predilect.decisions.scales import Scale
 from predilect.decisions.versus import chances_of_no_side
-from predilect.evaluation.verdict import Verdict
+from predilect.evaluation.verdict import Verdict, drift_in_short
 from predilect.show.charts.chart import isolated, name_of
 from predilect.show.charts.facts import (
     MOST_ITEMS,
@@ -274,6 +274,8 @@ def _trust(contents: Contents) -> Iterator[Part]:
     if fit and not fit["converged"]:
         lines = [f"Warning: the fit did not converge in {fit['iterations']} iterations. Do not rely on these numbers."]
     lines += [f"Warning: {line}" for line in contents.warnings]
+    if (drift := model.report_.get("drift")) is not None:
+        lines.append(f"Over time: {drift_in_short(drift)}")
     lines.append(separation_sentence(model.separation_reliability()))
     if contents.findings is None:
         lines.append("Not checked: the model was loaded without its answers, so they could not be looked at again.")
