@@ -73,8 +73,8 @@ def new(
         list[str] | None,
         typer.Option(
             "--set", metavar="KEY=VALUE", help="Another setting, as often as needed: instruction, consent, language, "
-            "ties, skips, undo, at_once, proposals, limit, own_ranking, public, smallest_group, level, retest, difficulty, "
-            "retention_days, images, pids, completion, size, top.",
+            "ties, skips, undo, at_once, proposals, limit, own_ranking, public, smallest_group, level, retest, "
+            "difficulty, retention_days, images, pids, completion, size, top.",
         ),
     ] = None,
     name: Annotated[

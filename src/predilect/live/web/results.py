@@ -44,7 +44,8 @@ def mine(request: Request, poll: ThePoll, criterion: Criterion = 0) -> Response:
     rows = [] if table is None else rows_of(table)
     is_shown = rows and poll.settings.public
     beside = beside_of(rows_of(poll.board(criterion, max_age=1.0)), "crowd") if is_shown else None
-    return page(request, "ranking.html", poll, rows=rows, first=[], criterion=criterion, is_own=True, beside=beside)
+    return page(request, "ranking.html", poll, rows=rows, first=[], criterion=criterion, is_own=True, beside=beside,
+                groups=None)  # fmt: skip
 
 
 @routes.get("/room")
@@ -125,7 +126,8 @@ def crowd(poll: Poll, criterion: int, beside: dict[str, Any] | None = None) -> d
     """What every page of results shows: rows, what may be first, how many answered, and what stands beside it."""
     people, rows = poll.people(max_age=2.0), rows_of(poll.board(criterion, max_age=1.0))
     return {"rows": rows, "first": first_of(rows, poll.settings.level), "people": people["with_answers"],
-            "n": people["answers"], "criterion": criterion, "beside": beside}  # fmt: skip
+            "n": people["answers"], "criterion": criterion, "beside": beside,
+            "groups": poll.groups(criterion)}  # fmt: skip
 
 
 def first_of(rows: list[dict[str, Any]], level: float) -> list[str]:

@@ -429,8 +429,8 @@ def _judges(people: pl.DataFrame, names: bool) -> Table:
 
 
 @section("groups", "What divides us, what unites us")
-def _groups(told: Contents) -> Iterator[Part]:
-    found = told.groups
+def _groups(contents: Contents) -> Iterator[Part]:
+    found = contents.groups
     if found is None or found.outcome == "few":
         return
     yield List(found.sentences)
