@@ -206,7 +206,10 @@ class FolderWalk(RuleBasedStateMachine):
         """``partition`` of any files."""
         self.run(*data.draw(lines(self, "partition"), label="type"))
 
-    @rule(data=st.data(), command=st.sampled_from(["new", "status", "export", "erase", "token", "backup"]))
+    @rule(
+        data=st.data(),
+        command=st.sampled_from(["new", "status", "export", "erase", "token", "backup", "add", "retire", "list"]),
+    )
     def poll(self, data: Any, command: str) -> None:
         """A live poll of whatever there is, and what can be asked of it without a server."""
         self.run(*data.draw(lines(self, f"poll {command}"), label="type"))
