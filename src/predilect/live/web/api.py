@@ -154,11 +154,17 @@ class Status(_Given):
     status: Literal["open", "paused", "closed"]
 
 
+class Failing(BaseModel):
+    """Why something was not done, in words for people; of whatever kind it is."""
+
+    error: str = Field(examples=["join the poll first"])
+
+
 REFUSALS: dict[int | str, dict[str, Any]] = {
-    status: {"description": said, "content": {"application/json": {"example": {"error": "..."}}}}
+    status: {"description": said, "model": Failing}
     for status, said in {
         400: "not what the poll takes", 403: "not allowed", 404: "not there", 409: "not now", 422: "not readable",
-        429: "too many requests",
+        429: "too many requests; Retry-After says for how many seconds", 503: "nothing can be kept at the moment",
     }.items()
 }  # fmt: skip
 

@@ -27,6 +27,7 @@ from predilect.live.given import Refused
 from predilect.live.poll import Poll
 from predilect.live.web import api, organiser, pages, results
 from predilect.live.web.access import Access, policy
+from predilect.live.web.describing import describe
 from predilect.live.web.elsewhere import Elsewhere
 from predilect.live.web.hosting import Host
 
@@ -56,6 +57,7 @@ def create_app(host: Host, *, joins: int = 600, is_secure: bool = False, root: s
     app.include_router(pages.routes)
     app.include_router(results.routes)
     app.include_router(organiser.routes)
+    describe(app)
     app.mount("/static", StaticFiles(directory=str(files("predilect.live.web") / "static")), name="static")
     app.add_middleware(Elsewhere, host=host, root=root)
     app.add_middleware(Around, counts=app.state.counts, seconds=app.state.seconds, root=root)

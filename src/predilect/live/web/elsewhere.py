@@ -55,7 +55,7 @@ class Elsewhere:
     @staticmethod
     def _methods(path: str) -> list[str]:
         """What participants may do at a path."""
-        return sorted({method for one in _OPEN if one.path_regex.match(path) for method in one.methods})
+        return sorted({method for one in _OPEN if one.path_regex.match(path) for method in one.methods or ()})
 
     async def _is_allowed(self, path: str, origin: str) -> bool:
         found = _CALL.fullmatch(path)
