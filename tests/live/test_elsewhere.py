@@ -94,6 +94,11 @@ def test_whose_browser_keeps_no_cookie_is_shown_a_way_out(place):
     page = httpx.get(f"{address}/p/city?joined=1")
     assert "keeps no cookie in this frame" in page.text
     assert re.search(r'<a class="main" href="[^"]*/p/city" target="_blank"', page.text)
+    alone = {"sec-fetch-dest": "document"}  # who was sent the address of a page
+    assert "keeps no cookie" not in httpx.get(f"{address}/p/city?joined=1", headers=alone).text
+    form = fields(httpx.get(f"{address}/p/city").text, "/join") | {"agreed": "yes"}
+    told = httpx.post(f"{address}/p/city/join", data=form, headers=alone)
+    assert told.headers["location"].endswith("/p/city")
     secret = host.poll("city").join(secret="one who came back") and "one who came back"
     page = httpx.get(f"{address}/p/city?joined=1", headers={"cookie": f"participant-city={secret}"})
     assert "question" in page.text

@@ -125,7 +125,7 @@ def start(request: Request, poll: ThePoll) -> Response:
     """What the poll is about, or for a participant the next question."""
     visitor = access_of(request).participant(request, poll)
     if visitor is None:
-        if _JOINED in request.query_params:
+        if _JOINED in request.query_params and _may_be_in_a_frame(request):
             return page(request, "lost.html", poll)
         pid, signature = (request.query_params.get(name, "")[:200] for name in ("pid", "sig"))
         asked = poll.first() if poll.settings.at_once else None
@@ -138,7 +138,13 @@ def start(request: Request, poll: ThePoll) -> Response:
 
 def _to_questions(request: Request, poll: Poll) -> Response:
     """Send somebody who just joined on; in a frame of another site some browsers will have kept no cookie of it."""
-    return to(request, f"/p/{poll.name}{f'?{_JOINED}=1' if poll.settings.origins else ''}")
+    is_asked = poll.settings.origins and _may_be_in_a_frame(request)
+    return to(request, f"/p/{poll.name}{f'?{_JOINED}=1' if is_asked else ''}")
+
+
+def _may_be_in_a_frame(request: Request) -> bool:
+    """Whether a page may be for a frame; older browsers, and those without TLS, do not say."""
+    return request.headers.get("sec-fetch-dest") != "document"
 
 
 def _signed(poll: Poll, question: Drawn) -> str:
