@@ -215,7 +215,7 @@ def list_(ctx: typer.Context, poll: Place) -> None:
                      "people": found["participants"], "answers": found["answers"], "place": _without_password(place)}
                 )  # fmt: skip
         if not rows:
-            talk.say(f"There are no polls in {poll}.")
+            talk.say(f"There are no polls in {_without_password(poll)}.")
         _print(talk, rows, "poll-list", {"polls": rows})
 
 

@@ -42,7 +42,7 @@ _CALLS = {
                 "proposals": True, "limit": 0, "public": True}, who=("",),
     ),
     ("post", "/participants"): _Call(
-        {"consent": True, "language": "en"}, {"secret": "LDMkypx7jXpQqEhcCd5MqIZC9kFfiUi0HWnxlaoieJU"}, who=("",)
+        {"consent": True, "language": "en"}, {"secret": "the secret of this participant alone"}, who=("",)
     ),
     ("post", "/questions"): _Call(answer=[_QUESTION]),
     ("post", "/answers"): _Call(
