@@ -28,13 +28,16 @@ docs: $(VENV)/.docs  # a warning is an error; nothing is asked of any other plac
 	@echo "Open build/docs/index.html"
 
 wheel: $(VENV)/.created
-	$(PIP) build
+	$(PIP) build twine
 	rm -rf dist $(TRIED)
 	$(BIN)/python -m build
+	$(BIN)/python -m twine check --strict dist/*
 	$(PYTHON) -m venv $(TRIED)
 	$(TRIED)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt dist/*.whl
 	cd $(TRIED) && bin/predilect check "`bin/python -c 'import predilect; print(predilect.__path__[0])'`"/examples/llmfao/comparisons.csv.gz
 	cd $(TRIED) && bin/python -c 'import doctest, sys, predilect; sys.exit(doctest.testmod(predilect).failed)'
+	cd $(TRIED) && bin/python -c 'from importlib.resources import files; p = files("predilect"); \
+		[(p / one).read_bytes() for one in ("py.typed", "live/web/static/poll.css", "cli/desk/templates/read.html")]'
 
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest -n $(N_TEST_PROCESSES) --dist worksteal -m "not slow"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import runpy
+from inspect import signature
 from xml.etree import ElementTree
 
 import pytest
@@ -13,8 +14,10 @@ from typer.main import get_command
 import predilect.evaluation
 import predilect.inference.gaussian.kernels
 import predilect.models
+import predilect.plot
 from pages import DOCS, PAGES, PICTURES, excerpt, ran
 from predilect.cli.main import app
+from predilect.show.charts import pictures
 from readme import ROOT
 
 
@@ -50,6 +53,15 @@ def test_pictures_are_small_and_ask_nothing_of_any_other_place():
         assert root.find("{http://www.w3.org/2000/svg}desc") is not None
         assert not re.search(r"url\(|@import|href|http(?!://www\.w3\.org/2000/svg)", text)
         assert path.name in shown, f"{path.name} is neither in the gallery nor on the page of a paper"
+
+
+def test_pictures_of_the_gallery_have_the_line_that_draws_them():
+    text = (DOCS / "index.md").read_text(encoding="utf-8")
+    found = re.findall(r"\(pictures/([\w-]+)\.svg\)\n\n`plot\.(\w+)\((\w+)(?:, (\w+)=\d+)?\)`", text)
+    assert [name.replace("-", "_") for name, *_ in found] == [plot for _, plot, *_ in found]
+    assert {plot for _, plot, *_ in found} == {*predilect.plot.__all__}
+    for _, plot, _, option in found:
+        assert not option or option in signature(getattr(pictures, plot)).parameters
 
 
 def test_the_reference_has_all_that_can_be_imported():

@@ -49,6 +49,20 @@ def test_every_lower_bound_is_the_version_tested():
         assert not any(tested[len(parts) :]), f"{name}: a lower {bounds[name]} is allowed"
 
 
+def test_the_recipe_of_conda_needs_what_the_package_needs():
+    whole = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    recipe = yaml.safe_load((ROOT / "conda" / "recipe.yaml").read_text(encoding="utf-8"))
+    python = f"python{whole['project']['requires-python']}"
+    spaced = [re.sub(r"(?=>=)", " ", one) for one in [python, *whole["project"]["dependencies"]]]
+    assert recipe["requirements"]["run"] == spaced
+    assert {re.sub(r"(?=>=)", " ", one) for one in whole["build-system"]["requires"]} <= {
+        *recipe["requirements"]["host"]
+    }
+    assert recipe["context"]["version"] == predilect.__version__
+    (command,) = (f"{name} = {place}" for name, place in whole["project"]["scripts"].items())
+    assert recipe["build"]["python"]["entry_points"] == [command]
+
+
 def test_the_version_of_the_package_is_written_once_and_the_citation_is_of_it():
     whole = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     assert whole["project"]["dynamic"] == ["version"]

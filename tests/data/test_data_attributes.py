@@ -7,7 +7,7 @@ import pytest
 
 from predilect import Comparisons
 from predilect.data import ItemFeatures
-from predilect.data.attributes import Coding, independent, left_out, told_apart
+from predilect.data.attributes import Coding, identified_columns, independent, left_out
 from predilect.data.features import FeatureSpace
 from tolerances import EXACT
 
@@ -32,7 +32,7 @@ def attributes_of(items, rows=None):
     features = ItemFeatures.from_frame(items)
     rows = (answers() if rows is None else rows).with_items(features.ids)
     coding = Coding.of(features)
-    keep = told_apart(rows, FeatureSpace(*features.align(rows.items)), coding)
+    keep = identified_columns(rows, FeatureSpace(*features.align(rows.items)), coding)
     return coding.only(keep).attributes, left_out(coding, keep)
 
 

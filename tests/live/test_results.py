@@ -74,6 +74,7 @@ def test_results_are_bars_with_ones_own_beside(place):
     page = client.get("/p/shown/results").text
     assert len(re.findall(r"wins [\d&gt;&lt; ]+\u00a0% of its duels", page)) == 5
     assert page.count("you: place") == 0
+    assert f'property="og:url" content="{address}/p/shown/results?criterion=0"' in page
     assert "&lt;i&gt;milk" in page
     assert "<i>milk" not in page
     assert re.search(r"First place is|In first place", page)

@@ -108,3 +108,21 @@ def test_the_first_question_comes_at_once_and_counts_once(tmp_path):
         assert "Answered: 0" in told
         host.poll("x").pause()
         assert "/first" not in browser(address).get("/p/x").text
+
+
+def test_a_first_answer_that_is_not_complete_is_asked_for_again(tmp_path):
+    with made(tmp_path, name="x", at_once=True, kind="order", size=3):
+        pass
+    with served(str(tmp_path / "poll.db")) as (address, host):
+        client = browser(address)
+        form = fields(client.get("/p/x").text, "/first")
+        items = form["first"].split(" ")[2:-1]
+        told = client.post("/p/x/first", data=form | {f"place{one}": "1" for one in items})
+        assert told.status_code == 400
+        assert "Give every item a place" in told.text
+        again = fields(told.text, "/answer")
+        page = client.post("/p/x/answer", data=again | {f"place{one}": str(k) for k, one in enumerate(items, 1)}).text
+        assert "Answered: 1" in page
+        assert [row["rank1"] for row in host.poll("x").export("answers").to_dicts()] == [
+            host.poll("x").items[int(items[0]) - 1].name
+        ]

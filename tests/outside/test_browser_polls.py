@@ -17,6 +17,7 @@ axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="needs
 
 from live.polls import answered, made  # noqa: E402
 from live.served import served  # noqa: E402
+from outside.looked import check  # noqa: E402
 
 pytestmark = pytest.mark.slow
 ITEMS = [
@@ -73,18 +74,6 @@ def opened(browser, place):
 
 
 A_GLANCE = 450  # milliseconds after which a question may be answered
-WIDE = """width => [...document.querySelectorAll("main *, header *")].filter(one => !one.closest(".scroll *")
-  && one.getBoundingClientRect().right > width).map(one => one.outerHTML.slice(0, 200))"""
-
-
-def check(page, address, width):
-    """The page asks nothing of anybody else, fits the screen, and has no fault that axe finds."""
-    page.wait_for_load_state()
-    assert [url for url in page.asked if not url.startswith(address)] == []
-    assert page.wrong == []
-    assert page.evaluate("document.documentElement.scrollWidth") <= width, page.evaluate(WIDE, width)
-    found = axe.Axe().run(page).response["violations"]
-    assert [(one["id"], one["nodes"][0]["html"][:200], one["nodes"][0]["failureSummary"][:300]) for one in found] == []
 
 
 def tab_to(page, selector):

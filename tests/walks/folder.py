@@ -26,9 +26,13 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 import made_tables
 from cli.running import run
 from made_tables import LAYOUTS, Dice, made
+from predilect.cli.desk.app import Desk
+from predilect.cli.desk.asked import Asked
 from predilect.data.read.options import OPTIONS
+from predilect.errors import PredilectError
 from predilect.models.registry import COMMANDS as MODELS
 from predilect.show.report.output import MARKER
+from predilect.show.report.page import page
 from walks.agreement import disagreement
 from walks.commands import COMMANDS, COMMON, Parameter, taking
 from walks.texts import advised, formulas, has_numbers, texts_in, wrong_in
@@ -205,6 +209,42 @@ class FolderWalk(RuleBasedStateMachine):
     def deal(self, data: Any) -> None:
         """``partition`` of any files."""
         self.run(*data.draw(lines(self, "partition"), label="type"))
+
+    @rule(data=st.data())
+    def open(self, data: Any) -> None:
+        """The page of any file or folder: it says what the command says, and offers ways that can be gone."""
+        place = data.draw(st.sampled_from([*self.results(), *self.files()]), label="open")
+        note(f"$ predilect open {typed(place)}")
+        desk = Desk("token")
+        try:
+            address = desk.opened(Path(place))
+            if "/results/" in address:
+                self.shown(desk, address.rpartition("/")[2], place)
+            else:
+                self.looked(desk, Asked(desk.shelf.put(Path(place))), place)
+        except PredilectError as error:
+            if found := wrong_in(str(error), self.known()):
+                self.wrong(f"text of open: {found[:25]}", f"{found}\n{error}")
+        finally:
+            desk.close()
+
+    def shown(self, desk: Desk, key: str, place: str) -> None:
+        """The page of results begins with the board's first item."""
+        found = desk.library.at(key)
+        text = page(found.contents)
+        if (items := self.items_of(place)) and found.items[0] != items[0]:
+            self.wrong("numbers differ: the page of open", f"{found.items[:3]} and {items[:3]}\n{text[:500]}")
+
+    def looked(self, desk: Desk, asked: Asked, place: str) -> None:
+        """A page of reading: what stands there is clean, and no way that it offers is a refusal."""
+        look = desk.looks.at(asked)
+        for one in (look.problem, look.amounts, *look.sentences, *(way.example for way in look.ways)):
+            if found := wrong_in(one, [*self.known(), place]):
+                self.wrong(f"text of open: {found[:25]}", f"{found}\n{one}")
+        for way in look.ways:
+            then = desk.looks.at(way.asked)
+            if then.answers is None and not then.ways:
+                self.wrong("a way that is refused", f"{way}\n{then.problem}")
 
     @rule(
         data=st.data(),

@@ -104,8 +104,8 @@ def decide(
             table = pl.concat([one.decide_many(named, **given) for one in results.everybody()])
             counts = table["action"].value_counts(sort=True)
             talk.result(table, "decisions", {"model": fitted.report_["model"], "decisions": table.to_dicts()})
-            told = ", ".join(f"{action} for {n}" for action, n in counts.iter_rows())
-            talk.say(f"{told} of {len(table)} people; expected cost {table['cost'].sum():.4g} in all.")
+            actions = ", ".join(f"{action} for {n}" for action, n in counts.iter_rows())
+            talk.say(f"{actions} of {len(table)} people; expected cost {table['cost'].sum():.4g} in all.")
             return
         found = fitted.decide(user, named, **given)
         concerned = found.question or ((found.option,) if found.option is not None else found.options)

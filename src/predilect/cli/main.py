@@ -18,6 +18,7 @@ from predilect.cli.ask import ask
 from predilect.cli.check import check
 from predilect.cli.compare import compare
 from predilect.cli.decide import decide
+from predilect.cli.open import open_
 from predilect.cli.partition import partition
 from predilect.cli.poll import app as poll
 from predilect.cli.predict import predict
@@ -95,13 +96,13 @@ _ALSO = "Every command also takes --format, --quiet, --explain, --jobs, --seed a
 def _add(command: Callable[..., None], epilog: str = "") -> None:
     """Register a command; the paragraphs of its help wrap as wide as the terminal is."""
     paragraphs = inspect.cleandoc(command.__doc__ or "").split("\n\n")
-    told = "\n\n".join(" ".join(one.split()) for one in paragraphs)
-    app.command(command.__name__, help=told, epilog=f"{epilog}{_ALSO}")(command)
+    text = "\n\n".join(" ".join(one.split()) for one in paragraphs)
+    app.command(command.__name__.rstrip("_"), help=text, epilog=f"{epilog}{_ALSO}")(command)
 
 
 _add(check)
 _add(rank, f"Models, by what they are for (docs/papers has a page on each that is of a paper):\n\n{MODELS}")
-for _command in (show, report, compare, predict, ask, decide, worth, simulate, partition):
+for _command in (open_, show, report, compare, predict, ask, decide, worth, simulate, partition):
     _add(_command)
 app.add_typer(poll)
 

@@ -192,5 +192,5 @@ def rank_parts(
         talk.say(f"Written to {out}: {', '.join(written)}.")
         talk.say(f"Next: predilect show {as_typed(out)} --user ID reads the part of one person.")
     if talk.kind != "table":
-        told = markdown(board_in_short(overall.board, scale, MOST_ROWS, None))
-        talk.result(overall.board, "leaderboard", json.loads(json.dumps(document)), markdown=told)
+        short = markdown(board_in_short(overall.board, scale, MOST_ROWS, None))
+        talk.result(overall.board, "leaderboard", json.loads(json.dumps(document)), markdown=short)

@@ -93,7 +93,7 @@ def new(
     """
     with session(ctx.obj) as talk:
         given = _items(talk, items)
-        live = _live()
+        live = the_live_wing()
         settings = _settings(more or []) | {"kind": kind.value, "strategy": strategy.value}
         made = live.Poll.create(
             poll, question=question, items=given, name=name, background=False, criteria=criterion or [], **settings
@@ -186,7 +186,7 @@ def serve(
     """
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # it ends as after Ctrl-C, in its own time
     with session(ctx.obj) as talk:
-        _live()
+        the_live_wing()
         from predilect.live.web.serving import Serving, run
 
         told = Serving(
@@ -433,7 +433,7 @@ def backup(
     Example: predilect poll backup poll.db copy.db
     """
     with session(ctx.obj) as talk:
-        _live()
+        the_live_wing()
         from predilect.live.tables import Database as Tables
 
         database = Tables(poll)
@@ -443,7 +443,7 @@ def backup(
         talk.say(f"Copied to {target}.")
 
 
-def _live() -> Any:
+def the_live_wing() -> Any:
     """The polls, or what to install."""
     try:
         from predilect import live
@@ -453,7 +453,7 @@ def _live() -> Any:
 
 
 def _open(poll: str, name: str | None) -> Poll:
-    opened: Poll = _live().Poll.open(poll, name, background=False)
+    opened: Poll = the_live_wing().Poll.open(poll, name, background=False)
     return opened
 
 

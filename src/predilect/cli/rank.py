@@ -216,8 +216,8 @@ def rank(
         if not talk.explains:
             talk.say("--explain says how the answers were read, what was learned, and the verdict in full.")
         if talk.kind != "table":
-            told = markdown(board_in_short(overall.board, overall.model._own_scale, MOST_ROWS, choice.verdict))
-            talk.result(overall.board, "leaderboard", document, markdown=told)
+            short = markdown(board_in_short(overall.board, overall.model._own_scale, MOST_ROWS, choice.verdict))
+            talk.result(overall.board, "leaderboard", document, markdown=short)
 
 
 def _say(
@@ -264,8 +264,8 @@ def _title(ranking: Any, segment: str) -> str:
     from predilect._base.text import one_line
     from predilect.data.intake import counted
 
-    told = "" if ranking.model.report_["model"] == "population" else ", pooled model"
-    return f"{one_line(segment)}: {counted(ranking.comparisons.n_answers, 'answer')}{told}"
+    pooled = "" if ranking.model.report_["model"] == "population" else ", pooled model"
+    return f"{one_line(segment)}: {counted(ranking.comparisons.n_answers, 'answer')}{pooled}"
 
 
 def _command(ctx: typer.Context, said: Said) -> str:
@@ -279,8 +279,8 @@ def _command(ctx: typer.Context, said: Said) -> str:
             value = said.record["map"] if one.name == "item_map" else value
             flag = [] if one.param_type_name == "argument" else one.opts[:1]
             for part in value if isinstance(value, list | tuple) else [value]:
-                told = [] if isinstance(part, bool) else [part.name if isinstance(part, Path) else str(part)]
-                given.append(shlex.join([*flag, *told]))
+                words = [] if isinstance(part, bool) else [part.name if isinstance(part, Path) else str(part)]
+                given.append(shlex.join([*flag, *words]))
     return " ".join(given)
 
 

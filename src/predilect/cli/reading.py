@@ -19,12 +19,12 @@ from predilect.data import (
     read_frame,
     read_item_map,
 )
-from predilect.data.frames import as_text
+from predilect.data.frames import Deferred, as_text
 from predilect.data.intake import counted
 from predilect.data.read.columns import no_column
 from predilect.data.read.names import CRITERION, TASK, guess_one, is_called
 from predilect.data.read.options import ReadOptions, from_command, option
-from predilect.data.read.readers import UNPACK_LIMIT, as_the_whole, open_table, read_file, read_table
+from predilect.data.read.readers import UNPACK_LIMIT, as_the_whole, open_table, read_opened, read_table
 from predilect.errors import DataError
 from predilect.models.reading import warn_of_items_without_features
 from predilect.parts.manifest import free_memory
@@ -104,18 +104,22 @@ class Source:
             settings.options["design"] = read_table(said.design, unpack_limit=limit)[1]
         return cls(path, settings, {"votes": path, "item_map": said.item_map, "design": said.design})
 
+    def table(self) -> Deferred:
+        """The table of answers, opened."""
+        return open_table(self.path, self.settings.options.get("table"), self.settings.unpack_limit)
+
     def read(self, by: str | None = None, segments: Sequence[str] = ()) -> ReadAnswers:
         """Answers, cut by the column ``by``, or with the columns ``segments`` of people; raises DataError."""
-        limit, options = self.settings.unpack_limit, ReadOptions(**self.settings.options)
+        options = ReadOptions(**self.settings.options)
         more = list(segments) if by is None else [by]
         if not more:
-            return ReadAnswers(read_file(self.path, options, limit))
+            return ReadAnswers(read_opened(self.table(), self.path, options))
         if options.get("task") is None and guess_one(more, TASK) is not None:
             options["task"] = False  # the column of --by or --segment is a kind of question, not the number of a choice
         if by is not None and is_called(by, CRITERION):
             options["criterion"] = False  # each has a board
 
-        table = open_table(self.path, options.get("table"), limit)
+        table = self.table()
         for name in more:
             if name not in table.columns:
                 raise no_column(name, f"with {'--by' if by else '--segment'}", table.columns)

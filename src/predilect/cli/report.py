@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from predilect.cli.options import Folder, Force, ScaleOption
 from predilect.cli.session import session
+
+if TYPE_CHECKING:
+    from predilect.cli.folder import Results
+    from predilect.show.report.sections import Contents
 
 
 def report(
@@ -45,25 +49,33 @@ def report(
         from predilect.show.report.changes import changes_between
         from predilect.show.report.notebook import refuse_other_form, written
         from predilect.show.report.output import OutputFile
-        from predilect.show.report.sections import contents_of
 
         refuse_other_form(out)
         target = OutputFile(out, force, what="the report needs", reads=[folder, compare])
         results = Results.of(folder).with_people(talk)
-        model, document = results.model, results.document
+        model = results.model
         old = None if compare is None else Results.of(compare).model
         unit = scale_of(scale, model._likelihood.name)
         with talk.progress("Writing"):
-            told = contents_of(
-                model, scale=unit, title=title, warnings=document.get("warnings", ()),
-                returned=(document.get("verdict") or {}).get("reason", ""),
+            contents = contents_in(
+                results, scale=unit, title=title, name_people=name_people,
                 changes=None if old is None else changes_between(model, old, unit, str(compare)),
-                made=_made(document), name_people=name_people, **_checked(document),
             )  # fmt: skip
-            text = written(told, out)
+            text = written(contents, out)
             target.write(lambda place: place.write_text(text, encoding="utf-8"))
         talk.written = str(out)
         talk.say(f"Written to {out}: a page to send on.")
+
+
+def contents_in(results: Results, **settings: Any) -> Contents:
+    """Contents of a report on what a folder holds."""
+    from predilect.show.report.sections import contents_of
+
+    document = results.document
+    return contents_of(
+        results.model, warnings=document.get("warnings", ()), made=_made(document), **_checked(document), **settings,
+        returned=(document.get("verdict") or {}).get("reason", ""),
+    )  # fmt: skip
 
 
 def _checked(document: dict[str, Any]) -> dict[str, Any]:

@@ -49,7 +49,7 @@ _WIDTH_OF_A_PIPE = 110  # columns; rich would take 80 and cut names
 
 NOT_WRITTEN, BAD_INPUT, NOT_CONVERGED, INTERRUPTED, TERMINATED = 1, 2, 3, 130, 143
 _SECONDS_TO_END = 1.5  # after a signal
-_SECONDS_A_LINE = 10.0  # of progress, where there is no terminal
+_SECONDS_A_LINE = float(os.environ.get("PREDILECT_PROGRESS") or 10.0)  # of progress, where there is no terminal
 
 
 class Terminated(KeyboardInterrupt):

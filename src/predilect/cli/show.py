@@ -110,8 +110,8 @@ def _board(
             "model": fitted.report_["model"], "user": user, "segment": segment, "scale": unit.to_dict(),
             "board": board.to_dicts(),
         }  # fmt: skip
-        told = markdown(board_in_short(board, unit, top or len(board), None if user or segment else verdict))
-        talk.result(board, "board", document, markdown=told)
+        shown = markdown(board_in_short(board, unit, top or len(board), None if user or segment else verdict))
+        talk.result(board, "board", document, markdown=shown)
 
 
 def _of_segment(fitted: Any, segment: str, unit: Any) -> tuple[pl.DataFrame, str]:

@@ -48,11 +48,11 @@ def with_intervals(table: pl.DataFrame, heads: dict[str, str], *, as_percent: bo
     for head in (heads[first], "95 % interval", *(heads[name] for name in others)):
         found.add_column(head, justify="right", no_wrap=True)
 
-    def told(value: float) -> str:
+    def as_number(value: float) -> str:
         return f"{100.0 * value:.1f} %" if as_percent else f"{value:.3g}" if abs(value) < 1e4 else f"{value:.0f}"
 
     for row in table.head(rows).iter_rows(named=True):
-        interval = f"{told(row['lower'])} … {told(row['upper'])}"
+        interval = f"{as_number(row['lower'])} … {as_number(row['upper'])}"
         names = (Text(shortened(one_line(row[name]), _LONGEST_NAME)) for name in labels)
-        found.add_row(*names, told(row[first]), interval, *(told(row[name]) for name in others))
+        found.add_row(*names, as_number(row[first]), interval, *(as_number(row[name]) for name in others))
     return found

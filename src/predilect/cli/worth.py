@@ -297,8 +297,8 @@ def _say(
             _show(talk, as_rich(tables["classes"]))
         if "summary" in tables:
             summary = fitted.summary()
-            told = (f"{name} {summary.facts[name]:.2f}" for name in _OF_FIT if summary.facts.get(name) is not None)
-            talk.say(f"Likelihood: {', '.join(told)}.")
+            words = (f"{name} {summary.facts[name]:.2f}" for name in _OF_FIT if summary.facts.get(name) is not None)
+            talk.say(f"Likelihood: {', '.join(words)}.")
             for line in str(summary).splitlines():
                 talk.detail(line)
         talk.say("Importance: the share of the range of a person's utilities over the items.")
@@ -333,8 +333,8 @@ def _decided(choices: Choices, fitted: Any, answers: Comparisons) -> list[str]:
 
     features = fitted.features_
     chosen = within_choices(features.align(answers.items)[0], choices)[1]
-    told = [decided_by(one, output.name) for one, output in zip(chosen.T, features.outputs, strict=True)]
-    return [line for line in told if line]
+    words = [decided_by(one, output.name) for one, output in zip(chosen.T, features.outputs, strict=True)]
+    return [line for line in words if line]
 
 
 def _people(fit: pl.DataFrame) -> list[str]:

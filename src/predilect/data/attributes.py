@@ -76,9 +76,9 @@ class Coding:
         """With some of the columns, in this order; what has none of them left is not reported."""
         columns = list(keep)
         report = self.report[:, columns]
-        told = np.flatnonzero(report.any(axis=1)).tolist()
+        reported = np.flatnonzero(report.any(axis=1)).tolist()
         return replace(
-            self, map=self.map[:, columns], report=report[told], levels=tuple(self.levels[k] for k in told),
+            self, map=self.map[:, columns], report=report[reported], levels=tuple(self.levels[k] for k in reported),
             source=tuple(self.source[k] for k in columns),
         )  # fmt: skip
 
@@ -140,7 +140,7 @@ def independent(gram: FloatArray, coding: Coding) -> list[int]:
     return sorted(keep)
 
 
-def told_apart(answers: Comparisons, space: FeatureSpace, coding: Coding) -> list[int]:
+def identified_columns(answers: Comparisons, space: FeatureSpace, coding: Coding) -> list[int]:
     """Columns whose coefficients answers tell apart, by the differences of the two items of each row."""
     rows = space.known[answers.left] & space.known[answers.right]
     left, right, weight = answers.left[rows], answers.right[rows], answers.weight[rows]

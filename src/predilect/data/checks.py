@@ -119,9 +119,9 @@ def _marked(comparisons: Comparisons) -> list[Finding]:
     names = [name for name in comparisons.intake.ignored_columns if marks_rows(name)]
     if not names:
         return []
-    told = first_few([f'"{shown(name)}"' for name in names])
+    words = first_few([f'"{shown(name)}"' for name in names])
     message = (
-        f"All rows are used, whatever {told} says. If it marks answers that are to be left out, say which are kept: "
+        f"All rows are used, whatever {words} says. If it marks answers that are to be left out, say which are kept: "
         f"{option('keep', f'{shown(names[0])}:VALUE')}."
     )
     return [Finding("marked-rows", "warning", message, len(names), tuple(names[:5]))]

@@ -598,9 +598,9 @@ def joined(first: Comparisons, second: Comparisons) -> Comparisons:
             "read both with the same user column, or pool both with pooled()."
         )
     if first.covariate_names != second.covariate_names and first.n_rows and second.n_rows:
-        told = [", ".join(f'"{name}"' for name in one.covariate_names) or "none" for one in (first, second)]
+        named = [", ".join(f'"{name}"' for name in one.covariate_names) or "none" for one in (first, second)]
         raise DataError(
-            f"two sets of answers have different covariates, {told[0]} and {told[1]}; read both with the same "
+            f"two sets of answers have different covariates, {named[0]} and {named[1]}; read both with the same "
             "covariates=[...], or leave them out with without_covariates()."
         )
     joint = {one.joint for one in (first, second) if one.task is not None}

@@ -136,8 +136,10 @@ class ItemFeatures:
         cls, series: Mapping[str, pl.Series], ids: pl.Series, categorical: Iterable[str], report: list[str],
         piecewise: Mapping[str, Sequence[float]] | None = None,
     ) -> Self:  # fmt: skip
-        outputs, matrix, n_encoded, told = plan_and_encode(series, set(categorical), ids.to_list(), cls.what, piecewise)
-        return cls(Vocabulary(ids), matrix, outputs, n_encoded, (*report, *told))
+        outputs, matrix, n_encoded, notes = plan_and_encode(
+            series, set(categorical), ids.to_list(), cls.what, piecewise
+        )
+        return cls(Vocabulary(ids), matrix, outputs, n_encoded, (*report, *notes))
 
     @property
     def columns(self) -> list[str]:

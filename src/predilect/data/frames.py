@@ -341,8 +341,8 @@ def without_points(
     if not any(all_are(ids[side], r"^-?\d+$") for side in ("left", "right")):
         return dict(ids), ()
     pointed = [role for role, series in ids.items() if all_are(series, r"^-?\d+\.0$")]
-    told = tuple(f'Column "{shown(roles[role])}" writes whole numbers with .0, which is left out.' for role in pointed)
-    return dict(ids) | {role: ids[role].str.strip_suffix(".0") for role in pointed}, told
+    notes = tuple(f'Column "{shown(roles[role])}" writes whole numbers with .0, which is left out.' for role in pointed)
+    return dict(ids) | {role: ids[role].str.strip_suffix(".0") for role in pointed}, notes
 
 
 def typed_text(series: pl.Series) -> pl.Series:

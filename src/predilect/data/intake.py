@@ -259,8 +259,8 @@ def counted(count: float, noun: str) -> str:
 
 def nothing_left(left_out: Mapping[str, int]) -> str:
     """That all rows were left out, by how many for which reason."""
-    told, n = "; ".join(f"{n} × {why}" for why, n in left_out.items()), sum(left_out.values())
-    return f"no usable answer: {'the only row was' if n == 1 else f'all {n} rows were'} left out ({told})."
+    words, n = "; ".join(f"{n} × {why}" for why, n in left_out.items()), sum(left_out.values())
+    return f"no usable answer: {'the only row was' if n == 1 else f'all {n} rows were'} left out ({words})."
 
 
 def roles_of(columns: Mapping[str, str]) -> dict[str, tuple[str, ...]]:

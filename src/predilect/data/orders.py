@@ -23,9 +23,11 @@ def rows_by_answer(task: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[
 
     The second, (n_tasks + 1,), counts from the first row of a task on.
     """
-    rows, told = np.flatnonzero(task < 0), np.flatnonzero(task >= 0)
-    told = told[np.argsort(task[told], kind="stable")]
-    return np.concatenate((rows, told)), np.append(np.flatnonzero(np.diff(task[told], prepend=-1)), len(told))
+    rows, of_tasks = np.flatnonzero(task < 0), np.flatnonzero(task >= 0)
+    of_tasks = of_tasks[np.argsort(task[of_tasks], kind="stable")]
+    return np.concatenate((rows, of_tasks)), np.append(
+        np.flatnonzero(np.diff(task[of_tasks], prepend=-1)), len(of_tasks)
+    )
 
 
 def weights_of_rows(answers: Comparisons) -> NDArray[np.float64]:
@@ -83,15 +85,15 @@ def as_orders(answers: Comparisons) -> Comparisons:
     index = np.repeat(np.arange(len(copies)), copies)
     copy = np.arange(len(index)) - np.repeat(np.cumsum(copies) - copies, copies)
     n_tasks = int(answers.task.max()) + 1  # type: ignore[union-attr]
-    told = kept.at(index)
-    sides = None if told.sides is None else told.sides / told.weight[:, None]
-    assert told.task is not None
-    told = told._replace(
-        weight=np.ones(len(index)), sides=sides, task=(told.task + n_tasks * copy).astype(np.int32)
+    copied = kept.at(index)
+    sides = None if copied.sides is None else copied.sides / copied.weight[:, None]
+    assert copied.task is not None
+    copied = copied._replace(
+        weight=np.ones(len(index)), sides=sides, task=(copied.task + n_tasks * copy).astype(np.int32)
     )  # fmt: skip
     together = type(columns)._make(
         None if one is None else np.concatenate([one, other])
-        for one, other in zip(columns.at(alone), told, strict=True)
+        for one, other in zip(columns.at(alone), copied, strict=True)
     )
     return replace(answers, **canonical_answers(together)._asdict())
 

@@ -199,11 +199,11 @@ def factor(
         A[place, 0] = outputs[place].scale
         return A, np.array([outputs[place].centre]), np.ones((1, 1)), [""]
     mine = [k for k, name in enumerate(whole.source) if name == source]
-    told = [k for k, (name, _) in enumerate(whole.levels) if name == source]
+    own_levels = [k for k, (name, _) in enumerate(whole.levels) if name == source]
     A = whole.map[:, mine]
     # A column is Σ map (raw - centre) / scale.
     centre = np.array([one.centre / one.scale for one in outputs])
-    return A, centre @ A, whole.report[np.ix_(told, mine)], [whole.levels[k][1] for k in told]
+    return A, centre @ A, whole.report[np.ix_(own_levels, mine)], [whole.levels[k][1] for k in own_levels]
 
 
 def products_of(first: FloatArray, second: FloatArray) -> FloatArray:

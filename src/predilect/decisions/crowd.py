@@ -117,13 +117,13 @@ def weights_of(
     nobody = np.full(len(left), -1)
     mean, within, shared = posterior.about_crowd(-1, left, right)
     delta = model.tie_threshold_ * posterior.tie_factors(nobody[:1]) * posterior.tie_factors_of_pairs(left, right)
-    told = information_about(mean, within, shared, np.broadcast_to(delta, mean.shape))
+    information = information_about(mean, within, shared, np.broadcast_to(delta, mean.shape))
     may = np.ones(len(left), dtype=bool)
     if difficulty is not None:
         mean, var = posterior.margins(nobody, left, right)
         chance = posterior.outcome_proba(mean, var, nobody, left, right, model.tie_threshold_, model._likelihood)
         may = np.maximum(chance[:, 0], chance[:, 2]) >= difficulty
-    by_information, tau = _softened(told)
+    by_information, tau = _softened(information)
     if target == "board":
         weight = by_information
     elif target == "random":
@@ -143,7 +143,7 @@ def weights_of(
     block = np.empty(len(left), dtype=np.int64)
     block[order] = np.arange(len(left)) // BLOCK
     return Weights(
-        target, items, place, left, right, told, weight, spare, tau, tuple(pools), order, block, eps
+        target, items, place, left, right, information, weight, spare, tau, tuple(pools), order, block, eps
     )  # fmt: skip
 
 
@@ -153,13 +153,13 @@ def _check(target: str, k: int, difficulty: float | None, eps: float, n_items: i
     check_arguments(difficulty=difficulty, eps=eps)
 
 
-def _softened(told: FloatArray) -> tuple[FloatArray, float]:
+def _softened(information: FloatArray) -> tuple[FloatArray, float]:
     """Weights exp(I / τ), the largest 1, and τ: 0, and all alike, where I hardly differs."""
-    most = float(told.max())
-    tau = (most - float(np.median(told))) / SHARPNESS
+    most = float(information.max())
+    tau = (most - float(np.median(information))) / SHARPNESS
     if tau < EQUAL:
-        return np.ones(len(told)), 0.0
-    return np.exp((told - most) / tau), tau
+        return np.ones(len(information)), 0.0
+    return np.exp((information - most) / tau), tau
 
 
 def _times_shown(model: Any, shown: Any) -> FloatArray:
@@ -490,8 +490,8 @@ class QuestionDraws:
         some = some[pool.holds[some]]
         if shut:
             some = np.array([one for one in some.tolist() if one not in shut])
-        told = self.information(code, some)
-        chance = np.exp((told - told.max()) / weights.tau)
+        information = self.information(code, some)
+        chance = np.exp((information - information.max()) / weights.tau)
         chance /= chance.sum()
         if not keep:
             place = min(int(np.searchsorted(np.cumsum(chance), rng.random(), "right")), len(some) - 1)
@@ -521,13 +521,13 @@ class QuestionDraws:
             return []
         model, posterior, code = self.model, self.model.posterior_, self.code(user)
         pairs = np.array([pair for pair, _ in found])
-        told = self.information(code, pairs) if code >= 0 else self.weights.information[pairs]
+        information = self.information(code, pairs) if code >= 0 else self.weights.information[pairs]
         sides = [self.sides(pair, rng) for pair, _ in found]
         left, right = (model.items_.codes(list(one)).astype(np.int64) for one in zip(*sides, strict=True))
         who = np.full(len(found), code)
         mean, var = posterior.margins(who, left, right)
         chance = posterior.outcome_proba(mean, var, who, left, right, model.tie_threshold_, model._likelihood)
-        rows = zip(sides, found, told.tolist(), chance.tolist(), strict=True)
+        rows = zip(sides, found, information.tolist(), chance.tolist(), strict=True)
         return [PairQuestion(user, *both, probability, score, *p) for both, (_, probability), score, p in rows]
 
     def set_of_person(
@@ -581,8 +581,8 @@ class QuestionDraws:
         index = weights.index(weights.items[one], weights.items[np.tile(chosen, len(rest))])
         shape = (len(rest), len(chosen))
         if weights.target == "board" and weights.tau > 0.0:
-            told = weights.information[index].reshape(shape).mean(axis=1)
-            weight = np.exp((told - told.max()) / weights.tau)
+            information = weights.information[index].reshape(shape).mean(axis=1)
+            weight = np.exp((information - information.max()) / weights.tau)
         else:
             weight = weights.weight[index].reshape(shape).sum(axis=1)
         total = float(weight.sum())

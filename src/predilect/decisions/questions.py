@@ -309,13 +309,13 @@ def suggest_set(
     closed = [{place_of[item] for item in one} for one in set(barred) if len(one) == size and one <= place_of.keys()]
     first, second = all_pairs(np.arange(len(items)))
     var = np.diagonal(covariance)[first] + np.diagonal(covariance)[second] - 2.0 * covariance[first, second]
-    told = bald(mean[items][first] - mean[items][second], np.maximum(var, 0.0))
-    starts = ([int(first[k]), int(second[k])] for k in best_first(told, rng))
+    information = bald(mean[items][first] - mean[items][second], np.maximum(var, 0.0))
+    starts = ([int(first[k]), int(second[k])] for k in best_first(information, rng))
     chosen = next((start for start in starts if is_open(start, len(items), size, closed)), [])
     while chosen and len(chosen) < size:
         rest = np.array([place for place in range(len(items)) if place not in chosen])
-        told, _ = _information(draws, np.column_stack([np.tile(chosen, (len(rest), 1)), rest]))
-        nexts = ([*chosen, int(place)] for place in rest[best_first(told, rng)])
+        information, _ = _information(draws, np.column_stack([np.tile(chosen, (len(rest), 1)), rest]))
+        nexts = ([*chosen, int(place)] for place in rest[best_first(information, rng)])
         chosen = next(more for more in nexts if is_open(more, len(items), size, closed))
     names = model.items_.series().gather(pl.Series(items[chosen], dtype=pl.Int64)).alias("item")
     begun = [_information(draws, np.array([chosen[:k]])) for k in range(2, len(chosen) + 1)]
@@ -387,13 +387,13 @@ def sets_of_rows(left: IntArray, right: IntArray, task: IntArray) -> list[frozen
 
 def _information(draws: FloatArray, sets: IntArray) -> tuple[FloatArray, FloatArray]:
     """Bits that choices from sets (n, k) tell, (n,), and the chances of the alternatives, (n, k)."""
-    told, chances = np.empty(len(sets)), np.empty(sets.shape)
+    information, chances = np.empty(len(sets)), np.empty(sets.shape)
     for row, alternatives in enumerate(sets):
         p = choice_chances(draws[:, alternatives])
         average = p.mean(axis=0)
-        told[row] = (entr(average).sum() - entr(p).sum(axis=1).mean()) / np.log(2.0)
+        information[row] = (entr(average).sum() - entr(p).sum(axis=1).mean()) / np.log(2.0)
         chances[row] = average
-    return told, chances
+    return information, chances
 
 
 def choice_chances(f: FloatArray) -> FloatArray:

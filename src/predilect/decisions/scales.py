@@ -244,10 +244,10 @@ def scale_of(name: str | Scale, likelihood: str, base: float | None = None, anch
         )
     check_number("base", base, None)
     base = 0.0 if base is None else float(base)
-    told = f" The mean of the items is at {base:g}."
+    sentence = f" The mean of the items is at {base:g}."
     if anchor is not None:
-        told = f" {shown(anchor)} is at {base:g} by definition, and intervals are of the distance to it."
-    return replace(unit, base=base, anchor=anchor, meaning=unit.meaning + told)
+        sentence = f" {shown(anchor)} is at {base:g} by definition, and intervals are of the distance to it."
+    return replace(unit, base=base, anchor=anchor, meaning=unit.meaning + sentence)
 
 
 def scores(model: Fitted, size: int = 4, anchor: Any = None, user: Any = None, *, random_state: int = 0) -> Any:

@@ -145,12 +145,13 @@ class Verdict:
             "nothing": "One ranking serves all: rankings of people's own predict held-out answers no better",
             "worse": "One ranking serves all: rankings of people's own predict held-out answers worse",
         }[contest.outcome]
-        gain, lower, upper = (float(value or 0.0) for value in (contest.gain, contest.lower, contest.upper))
-        direction, sign = ("lower", 1.0) if gain >= 0.0 else ("higher", -1.0)
+        by = (float(value or 0.0) for value in (contest.gain, contest.lower, contest.upper))
+        gain, lower, upper = (100.0 * math.expm1(value) for value in by)
+        likelier, sign = ("likelier", 1.0) if gain >= 0.0 else ("less likely", -1.0)
         low, high = sorted((sign * lower, sign * upper))
         return (
-            f"{told} (log loss {direction} by {number(abs(gain), 3)} nats an answer, 95 % interval {number(low, 3)} to "
-            f"{number(high, 3)})."
+            f"{told} (knowing who answers makes the given answer {number(abs(gain), 1)} % {likelier}, 95 % interval "
+            f"{number(low, 1)} to {number(high, 1)} %)."
         )
 
     def to_dict(self) -> dict[str, Any]:

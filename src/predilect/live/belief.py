@@ -286,7 +286,7 @@ class Belief:
         model = self.catch_up()
 
         def made() -> Any:
-            rest = unpacked(packed(model))  # a copy, to forget them in
+            rest = unpacked(packed(copy.copy(model)))  # another model, to forget them in
             for user in map(user_of, numbers):
                 if self.knows(user):
                     rest.forget(user=user)
@@ -358,7 +358,7 @@ class Belief:
 
     def to_report(self, model: Any) -> Any:
         """The same for a report: without its answers, which go by keys, where an item was renamed."""
-        return model if self.named(model) is model else self.named(unpacked(packed(model)))
+        return model if self.named(model) is model else self.named(unpacked(packed(copy.copy(model))))
 
     def _names(self, model: Any) -> tuple[list[str], list[str]]:
         """Names of the items of a model that are asked about, and of those that are not any more."""

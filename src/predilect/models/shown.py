@@ -27,8 +27,8 @@ class ShownEstimator(Parameters):
         counts = [(len(fitted.items_), "item", "items"), (fitted.n_answers_, "answer", "answers")]
         if fitted.personal_ and fitted.users_ is not None:
             counts.insert(0, (fitted._n_people, "person", "people"))
-        told = ", ".join(f"{grouped(n)} {one if n == 1 else many}" for n, one, many in counts)
-        return f"{type(self).__name__}({told})"
+        words = ", ".join(f"{grouped(n)} {one if n == 1 else many}" for n, one, many in counts)
+        return f"{type(self).__name__}({words})"
 
     def _repr_html_(self) -> str | None:
         """What a notebook shows: the board and the verdict, once there is a board; None: the text."""

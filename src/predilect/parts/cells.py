@@ -197,9 +197,11 @@ def finish(spec: Spec, part: int, one: Pass, covariates: bool) -> Finished:
     people, folder = cell(spec, part)
     state, found, change = _settled(spec, people, _state(spec, people, folder, one)[0], one)
     with workers(1):
-        told = covariate_information(_held(spec, people, state, one), state.sites, one.law) if covariates else None
+        information = (
+            covariate_information(_held(spec, people, state, one), state.sites, one.law) if covariates else None
+        )
     _keep(folder, state, one)
-    return Finished(_of_all(found), told, _log_prior(spec, state), change)
+    return Finished(_of_all(found), information, _log_prior(spec, state), change)
 
 
 def of_sample(spec: Spec, answers: Comparisons, one: Pass) -> tuple[People, Sites]:

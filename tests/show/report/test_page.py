@@ -184,10 +184,10 @@ def test_nobody_is_named_in_a_page_unless_asked_for(tmp_path):
     ("verdict", "said"),
     [
         (None, "was not judged on held-out answers"),
-        (verdict_of(), "differ in taste, and rankings of their own predict them better than the crowd's (log loss "
-         "lower by 0.050 nats an answer, 95 % interval 0.030 to 0.070)"),
+        (verdict_of(), "differ in taste, and rankings of their own predict them better than the crowd's "
+         "(knowing who answers makes the given answer 5.1 % likelier, 95 % interval 3.0 to 7.3 %)"),
         (verdict_of("nothing", -0.01), "One ranking serves all: rankings of people's own predict held-out answers no "
-         "better (log loss higher by 0.010 nats an answer, 95 % interval -0.010 to 0.030)"),
+         "better (knowing who answers makes the given answer 1.0 % less likely, 95 % interval -1.0 to 3.0 %)"),
         (verdict_of("worse", -0.05), "One ranking serves all: rankings of people's own predict held-out answers worse"),
         (Verdict(not_judged("personal", "too few"), None, None, SETTINGS, 2, 2), "could not be judged: too few."),
     ],

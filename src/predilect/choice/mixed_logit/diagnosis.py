@@ -58,9 +58,9 @@ def worst_of(found: Mapping[str, Any]) -> tuple[float, float]:
 
 def why_unusable(largest: float, least: float) -> str:
     """Why nothing can be read from draws with these, in words; empty where it can."""
-    told = [] if largest <= WORST else [f"a split R-hat of {largest:.3g} is above {WORST}"]
-    told += [] if least >= FEWEST else [f"an effective sample size of {least:.0f} is below {FEWEST}"]
-    return ", and ".join(told)
+    faults = [] if largest <= WORST else [f"a split R-hat of {largest:.3g} is above {WORST}"]
+    faults += [] if least >= FEWEST else [f"an effective sample size of {least:.0f} is below {FEWEST}"]
+    return ", and ".join(faults)
 
 
 def caution(found: Mapping[str, Any]) -> str:

@@ -235,9 +235,9 @@ class MixedLogit(Estimator, OfAttributes):
         posterior = MixedLogitPosterior.of(columns, people, law, self.seed_)
         threshold = _tie_threshold(answers, posterior) if delta is None else delta
         notes = [*columns.notes, *found.diagnosis.pop("unbounded", [])]
-        told = {"notes": notes, **found.diagnosis, "answers": choices.n_answers}
+        known = {"notes": notes, **found.diagnosis, "answers": choices.n_answers}
         h = MixedLogitHyperparameters(columns.X.shape[1], int(self.n_classes))
-        return Learned(posterior, h, personal, threshold, found.evidence, found.report, told)
+        return Learned(posterior, h, personal, threshold, found.evidence, found.report, known)
 
     def _predicted(self, queries: PairQueries, items: Any, people: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
         """As :meth:`MixedLogitPosterior.predicted`."""
@@ -281,9 +281,9 @@ class MixedLogit(Estimator, OfAttributes):
     @property
     def _by_people(self) -> list[str]:
         """Terms that say how coefficients depend on covariates of people."""
-        told = {attribute for attribute, _, _ in ([] if self._estimates is None else self._estimates.labels)}
+        named = {attribute for attribute, _, _ in ([] if self._estimates is None else self._estimates.labels)}
         return (
-            [] if self.attributes is None else [one for one in self.attributes if one in told - set(self.attributes_)]
+            [] if self.attributes is None else [one for one in self.attributes if one in named - set(self.attributes_)]
         )
 
     def describe(self) -> list[str]:
@@ -304,8 +304,8 @@ class MixedLogit(Estimator, OfAttributes):
                 lines.insert(0, said)
         elif self._is_logit and self.n_classes > 1:
             shares = outputs.shares_of(self)
-            told = ", ".join(f"{one:.3g}" for one in shares)
-            lines += [f"{self.n_classes} latent classes of people, with shares {told}.", *self._said_of_errors()]
+            words = ", ".join(f"{one:.3g}" for one in shares)
+            lines += [f"{self.n_classes} latent classes of people, with shares {words}.", *self._said_of_errors()]
         elif not columns.n_random:
             lines += self._said_of_errors()
         else:
@@ -338,9 +338,9 @@ class MixedLogit(Estimator, OfAttributes):
         return lines
 
     def __repr__(self) -> str:
-        told = super().__repr__()
+        words = super().__repr__()
         why = self._not_usable if hasattr(self, "posterior_") else ""
-        return told.replace("(", f"(not usable: {why}; ", 1) if why else told
+        return words.replace("(", f"(not usable: {why}; ", 1) if why else words
 
     @property
     def _not_usable(self) -> str:

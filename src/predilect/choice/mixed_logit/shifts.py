@@ -64,14 +64,16 @@ class Shifts:
         for one in terms.by_people:
             A, a, back, of_people = factor(coding, people, one.covariate)
             mine = [k for k, name in enumerate(source) if name == one.attribute]
-            told = [k for k, (name, _) in enumerate(levels) if name == one.attribute]
+            own_levels = [k for k, (name, _) in enumerate(levels) if name == one.attribute]
             first = len(w)
             w += list((matrix @ A + a).T)
             rotation += list(A.T)
             place += [k for k in mine for _ in range(A.shape[1])]
             covariate += [first + g for _ in mine for g in range(A.shape[1])]
-            parts.append(products_of(report[np.ix_(told, mine)], back))
-            names += [(one.name, ":".join(filter(None, (levels[k][1], other)))) for k in told for other in of_people]
+            parts.append(products_of(report[np.ix_(own_levels, mine)], back))
+            names += [
+                (one.name, ":".join(filter(None, (levels[k][1], other)))) for k in own_levels for other in of_people
+            ]
         whole = parts[0]
         for block in parts[1:]:
             whole = blocks(whole, block)
@@ -100,8 +102,8 @@ class Shifts:
             )
         kind = np.concatenate([problem.kind, np.zeros(len(self.place), dtype=np.int8)])
         report = blocks(columns.report, self.report / size)
-        told = replace(columns, kind=kind, report=report, levels=(*columns.levels, *self.levels))
-        return replace(self, size=size), replace(problem, D=D, kind=kind), told
+        own_levels = replace(columns, kind=kind, report=report, levels=(*columns.levels, *self.levels))
+        return replace(self, size=size), replace(problem, D=D, kind=kind), own_levels
 
     def folded(self, B: FloatArray) -> FloatArray:
         """B (S, K, 1, d + I) as (S, K, 1 + W, d): what the centred covariates add to the coefficients of items."""

@@ -158,13 +158,13 @@ def fit_simulated(
     guess = np.linalg.inv(slopes.T @ slopes / n + np.eye(len(theta)) / n)
     steps = [0]
 
-    def told(intermediate_result: Any) -> None:
+    def note_step(intermediate_result: Any) -> None:
         steps[0] += 1
         if watch is not None:
             watch("maximising", steps[0])
 
     found = minimize(
-        likelihood.objective, np.ravel(theta), jac=True, method="BFGS", callback=told,
+        likelihood.objective, np.ravel(theta), jac=True, method="BFGS", callback=note_step,
         options={"gtol": tolerance, "maxiter": max_iter, "hess_inv0": 0.5 * (guess + guess.T)},
     )  # fmt: skip
     theta = found.x

@@ -109,8 +109,8 @@ class Learning:
             partial(law_of, likelihood), self.columns, self.covariates if K > 1 else ([], np.zeros((0, 0))), at.theta,
             at.at.H, scores, self._facts(evidence, len(at.theta), 0, at.report), errors,
         )  # fmt: skip
-        told: dict[str, Any] = {"draws": 0, "unbounded": [] if at.is_bounded else [_NO_BOUND]}
-        return Found(law, people, at.report, told, evidence, estimates, member if K > 1 else None)
+        diagnosis: dict[str, Any] = {"draws": 0, "unbounded": [] if at.is_bounded else [_NO_BOUND]}
+        return Found(law, people, at.report, diagnosis, evidence, estimates, member if K > 1 else None)
 
     def _errors(self, at: Maximum, scores: dict[str, FloatArray | None]) -> tuple[str, FloatArray]:
         """Whose standard errors intervals are by, and the inverse of the covariance that makes them; (P, P).

@@ -323,9 +323,21 @@ def _said(key: str, value: Any) -> tuple[Option, Any]:
     return one, value if isinstance(value, str | bool) or len(value) != 1 else value[0]
 
 
-def _typed(one: Option, value: Any) -> str:
+def as_given(options: ReadOptions) -> tuple[list[str], list[str]]:
+    """Options as :func:`from_command` takes them: ROLE=COLUMN, and KEY=VALUE."""
+    found: tuple[list[str], list[str]] = [], []
+    for one, value in (_said(key, value) for key, value in options.items()):
+        found[not one.is_column].append(_equation(one, value))
+    return found
+
+
+def _equation(one: Option, value: Any) -> str:
     text = ("yes" if value else "no") if isinstance(value, bool) else value
-    return for_shell(f"{one.name}={text if isinstance(text, str) else _joined(text)}")
+    return f"{one.name}={text if isinstance(text, str) else joined(text)}"
+
+
+def _typed(one: Option, value: Any) -> str:
+    return for_shell(_equation(one, value))
 
 
 def _in_python(values: Mapping[str, Any]) -> str:
@@ -333,7 +345,7 @@ def _in_python(values: Mapping[str, Any]) -> str:
     return said.replace(": true", ": True").replace(": false", ": False")
 
 
-def _joined(names: Sequence[str]) -> str:
+def joined(names: Sequence[str]) -> str:
     """Names with commas between them; names that hold one in quotes."""
     out = io.StringIO()
     csv.writer(out, lineterminator="").writerow(names)

@@ -106,7 +106,11 @@ def read(
 
 def read_file(path: Path, options: ReadOptions, unpack_limit: float = UNPACK_LIMIT) -> Comparisons:
     """Answers of a file, by the options of the readers."""
-    table = open_table(path, options.get("table"), unpack_limit)
+    return read_opened(open_table(path, options.get("table"), unpack_limit), path, options)
+
+
+def read_opened(table: Deferred, path: Path, options: ReadOptions) -> Comparisons:
+    """Answers of a table of a file, by the options of the readers."""
     try:
         return Comparisons.read_with(table, options)
     except DataError:

@@ -144,7 +144,7 @@ def tried(error: Question, read: Callable[[ReadOptions], Assembled]) -> DataErro
 
 def helped(error: Unclear, read: Callable[[ReadOptions], Assembled]) -> DataError:
     """The error with those of its options alone with which ``read`` makes something of the table, or asks further."""
-    told = [str(error)]
+    helps = []
     for sentence, options in error.helps:
         try:
             read(options)
@@ -152,8 +152,8 @@ def helped(error: Unclear, read: Callable[[ReadOptions], Assembled]) -> DataErro
             pass  # asks about what else is open
         except DataError:
             continue
-        told.append(sentence)
-    return DataError(" ".join(told))
+        helps.append((sentence, options))
+    return Unclear(" ".join([str(error), *(sentence for sentence, _ in helps)]), helps)
 
 
 def same(one: Assembled, other: Assembled) -> bool:

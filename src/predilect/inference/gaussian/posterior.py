@@ -361,9 +361,9 @@ class Posterior(Protocol):
         mean, within, _ = self.about_crowd(-1, left, right)
         unit = np.sqrt(1.0 + np.maximum(within, 0.0))
         x = mean / unit
-        told = np.exp(-x * x - log_ndtr(x) - log_ndtr(-x)) / (2.0 * np.pi * unit**2)
+        information = np.exp(-x * x - log_ndtr(x) - log_ndtr(-x)) / (2.0 * np.pi * unit**2)
         X = rows[left] - rows[right]
-        return (X.T * told) @ X / len(left), None
+        return (X.T * information) @ X / len(left), None
 
     def calibrated(self, user: int = -1) -> Utilities:
         """Utilities of one user as boards and questions take them: with the variances that :meth:`widenings` says."""

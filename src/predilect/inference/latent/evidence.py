@@ -213,14 +213,14 @@ def _box(kernel: CovarianceFunction, bounds: Mapping[str, tuple[float, float]]) 
 
 
 def _at_bound(kernel: CovarianceFunction, theta: FloatArray, box: FloatArray) -> tuple[str, ...]:
-    told = []
+    at_bounds = []
     for name, value, (low, high) in zip(kernel.names, theta, box, strict=True):
         if low == high:
             continue
         for bound, side in ((low, "lower"), (high, "upper")):
             if abs(value - bound) <= 1e-6:
-                told.append(f"{name} at its {side} bound {np.exp(bound):.4g}")
-    return tuple(told)
+                at_bounds.append(f"{name} at its {side} bound {np.exp(bound):.4g}")
+    return tuple(at_bounds)
 
 
 def _not_finite(names: Sequence[str], theta: FloatArray, value: float, gradient: FloatArray) -> str:

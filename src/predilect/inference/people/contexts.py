@@ -55,8 +55,8 @@ def with_contexts(posterior: PopulationPosterior, answers: Comparisons) -> Popul
         A[np.arange(len(left)), right] = -1.0
         a, w = float(people.consistency[user]), people.weight[rows]
         mean = a * law.person_mean(items, people.traits[user])
-        told = a * w * (sites.linear[rows] - sites.precision[rows] * (mean[left] - mean[right]))
-        pull = np.divide(told, precision, out=np.zeros_like(told), where=precision > 0.0)
+        score = a * w * (sites.linear[rows] - sites.precision[rows] * (mean[left] - mean[right]))
+        pull = np.divide(score, precision, out=np.zeros_like(score), where=precision > 0.0)
         noise, slope_columns = people.noise(user), people.slope_columns[rows]
         if slope_columns.shape[1]:
             noise = slope_columns @ slope_columns.T + (0.0 if noise is None else noise)

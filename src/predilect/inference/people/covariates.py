@@ -55,6 +55,8 @@ def own_effects(people: People, sites: Sites, law: Law, effects: CovariateEffect
 
     γ and c_u are taken for independent. One pass over the answers.
     """
-    mean, told = expectation(people, sites, law, 1.0, n_sweeps=0).own_slopes[:, 4:].reshape(people.n_users, -1, 2).T
-    var = np.diagonal(effects.covariance)[:, None] + effects.spread[:, None] ** 2 * (1.0 - told)
+    mean, reliability = (
+        expectation(people, sites, law, 1.0, n_sweeps=0).own_slopes[:, 4:].reshape(people.n_users, -1, 2).T
+    )
+    var = np.diagonal(effects.covariance)[:, None] + effects.spread[:, None] ** 2 * (1.0 - reliability)
     return effects.mean + effects.spread * mean.T, np.sqrt(var.T)

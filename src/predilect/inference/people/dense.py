@@ -83,7 +83,7 @@ def add_person(items, x, Q, H, D):
 
 # With λ g above the first, the variance of a margin comes from the diagonal of B⁻¹, and keeps 12 digits; above the
 # second from its rows.
-_TOLD, _HEARD = 1e-3, 1e-12
+_INFORMED, _HEARD = 1e-3, 1e-12
 # S⁻¹ + P is accurate where S is well conditioned, and no answer a precision far beyond the prior's:
 # what is lost is about eps times the first, and eps times the square of the second.
 _LARGEST_CONDITION, _TAME = 1e4, 1e3
@@ -191,13 +191,13 @@ class DensePerson:
         """Diagonal of C = Λ^-½ (I - B⁻¹) Λ^-½ = Λ^-½ B⁻¹ Λ^½ G in pair space, to rounding of itself, (n,)."""
         G, g = self.prior, np.diagonal(self.prior)
         # The first form loses digits where an answer says next to nothing, the second where it says nothing at all.
-        told = precision * g > _TOLD
+        informed = precision * g > _INFORMED
         var = np.empty(len(g))
-        var[told] = (1.0 - np.einsum("ij,ij->j", W, W)[told]) / precision[told]
-        some = ~told & (precision * g > _HEARD)
+        var[informed] = (1.0 - np.einsum("ij,ij->j", W, W)[informed]) / precision[informed]
+        some = ~informed & (precision * g > _HEARD)
         if some.any():
             var[some] = np.einsum("ij,ij,j->i", gram_of_lower(W)[some], G[some], root) / root[some]
-        none = ~(told | some)
+        none = ~(informed | some)
         if none.any():
             var[none] = g[none] - np.einsum("ij,ij->j", *[W @ (root[:, None] * G[:, none])] * 2)
         return var
@@ -321,10 +321,10 @@ class CountedPerson:
         between = np.bincount(self._pairs, np.concatenate([precision, precision]), k * k).reshape(k, k)
         P: FloatArray = np.diag(between.sum(axis=1)) - between
         if k < len(self.prior):
-            told = precision[:, None] * self.slope_columns
-            cross = np.zeros((k, told.shape[1]))
-            gather(told, self.left, self.right, cross)
-            P = np.block([[P, cross], [cross.T, symmetrise(self.slope_columns.T @ told)]])
+            weighted = precision[:, None] * self.slope_columns
+            cross = np.zeros((k, weighted.shape[1]))
+            gather(weighted, self.left, self.right, cross)
+            P = np.block([[P, cross], [cross.T, symmetrise(self.slope_columns.T @ weighted)]])
         return semidefinite_root(P)
 
 

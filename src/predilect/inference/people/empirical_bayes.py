@@ -26,7 +26,7 @@ from predilect.inference.people.posterior import PopulationPosterior
 
 _LARGEST_LOG_STEP = 1.0
 _MOST_SPREAD_STEPS, _SPREAD_TOLERANCE, _SMALLEST_SPREAD = 500, 1e-4, 1e-3
-_MOST_TOLD = 1.0 - 1e-12  # of the variance of an effect, by a person's answers
+_MOST_RELIABLE = 1.0 - 1e-12  # of the variance of an effect, by a person's answers
 _LARGEST_SPREAD = RANGES["tie_spread"][1]
 
 
@@ -156,10 +156,10 @@ def effect_spreads_of(own_effects: FloatArray, spread: tuple[float, ...]) -> tup
     it. Somebody who says nothing about a covariate has no part in its spread.
     """
     found = []
-    for mean, told, old in zip(own_effects[:, ::2].T, own_effects[:, 1::2].T, spread, strict=True):
-        told = np.clip(told, 0.0, _MOST_TOLD)
-        seen = told > 0.0
-        information = told[seen] / ((1.0 - told[seen]) * old**2)
+    for mean, reliability, old in zip(own_effects[:, ::2].T, own_effects[:, 1::2].T, spread, strict=True):
+        reliability = np.clip(reliability, 0.0, _MOST_RELIABLE)
+        seen = reliability > 0.0
+        information = reliability[seen] / ((1.0 - reliability[seen]) * old**2)
         found.append(tie_spread_of(old * mean[seen], information, old) if seen.any() else _SMALLEST_SPREAD)
     return tuple(found)
 

@@ -105,6 +105,6 @@ def consistency_of_others(people: People, spread: float) -> tuple[float, float]:
     return float((w * mode).sum()) * prior, float(share.sum())
 
 
-def unit_of_noise(told: float, weight: float) -> float:
+def unit_of_noise(score: float, weight: float) -> float:
     """Median of the law of consistency, exp μ, from sums over people; 1 where all have the same."""
-    return math.exp(told / weight) if weight else 1.0
+    return math.exp(score / weight) if weight else 1.0

@@ -616,10 +616,10 @@ def _of_noise(C, mu, task, before, left, right, lam, eta, out):
         out[p] = alpha * alpha - lam[p] + lam[p] * C[p, p] * lam[p]
         q = before[p]
         while q >= 0:
-            told = alpha * (eta[q] - lam[q] * mu[q]) + lam[p] * C[p, q] * lam[q]
-            told *= _shared_noise(left[p], right[p], left[q], right[q])
-            out[p] += told
-            out[q] += told
+            score = alpha * (eta[q] - lam[q] * mu[q]) + lam[p] * C[p, q] * lam[q]
+            score *= _shared_noise(left[p], right[p], left[q], right[q])
+            out[p] += score
+            out[q] += score
             q = before[q]
 
 
@@ -630,10 +630,10 @@ def _of_noise_in_state(item, g, alpha, lam, C, mu, a, b, slope_columns, p, m, d)
     """
     if g == item:
         return 0.0
-    told = _covariance_with(g, C, a, b, slope_columns, p, m, d) - _covariance_with(
+    score = _covariance_with(g, C, a, b, slope_columns, p, m, d) - _covariance_with(
         item, C, a, b, slope_columns, p, m, d
     )
-    return alpha * (mu[g] - mu[item]) - lam * told
+    return alpha * (mu[g] - mu[item]) - lam * score
 
 
 @inner_kernel
@@ -746,17 +746,17 @@ def _information(shape, answers, state, block, alpha, P):
             if starts_task(t, False, task, block.order):
                 size = begin_task(t, False, shape, answers, state, block)
                 add_shared_noise(size - d, m, d, block.n_rows, block.at, block.M, block.W, P)
-        total, told = weight[p] * lam[p], weight[p] * eta[p]
+        total, score = weight[p] * lam[p], weight[p] * eta[p]
         if block is not None and block.noise[p] > 0.0:
             own = 1.0 + block.noise[p] * lam[p]
-            total, told = total / own, told / own
+            total, score = total / own, score / own
         mean = mu[a[p]] - mu[b[p]]
         for g in range(m, d):
             mean += slope_columns[p, g - m] * mu[g]
-        told -= total * mean
+        score -= total * mean
         i, j = left[p], right[p]
-        alpha[i] += told
-        alpha[j] -= told
+        alpha[i] += score
+        alpha[j] -= score
         # What is of a state with noise has been added with its task.
         of_left, of_right = total * (a[p] < d), total * (b[p] < d)
         P[i, i] += of_left
@@ -766,7 +766,7 @@ def _information(shape, answers, state, block, alpha, P):
         P[j, i] -= both
         for g in range(m, d):
             x = slope_columns[p, g - m]
-            alpha[g] += x * told
+            alpha[g] += x * score
             P[g, i] += x * of_left
             P[i, g] += x * of_left
             P[g, j] -= x * of_right

@@ -192,12 +192,12 @@ class PopulationPosterior(Posterior):
         if n_people is not None:
             if n_people < len(active):
                 raise DataError(f"n_people={n_people} is fewer than the {len(active)} people who have answered")
-            told = expectation(self.people, self.sites, self.law, 1.0, n_sweeps=0).H
+            information = expectation(self.people, self.sites, self.law, 1.0, n_sweeps=0).H
             since = changed_since(self)
             if since is not None:
                 gone = Since.nothing(len(self.m)) if self.since is None else self.since
-                told = told + since.H - gone.H
-            limit = symmetrise(n_people * factorise(self.Sigma).inverse() - told)
+                information = information + since.H - gone.H
+            limit = symmetrise(n_people * factorise(self.Sigma).inverse() - information)
         if not len(active):
             return Posterior.information_of_answers(self)[0], limit
         later = [user for user in active.tolist() if user in self.overlay or user >= self.people.n_users]

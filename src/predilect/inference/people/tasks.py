@@ -26,7 +26,7 @@ class Block(NamedTuple):
     n_rows: Any  # of the task, of each own item, (k,)
     at: Any  # position in the state of its utility: with noise where the item has several rows of the task, (k,)
     K: Any  # (r, r)
-    told: Any  # Aᵀ η', (r,)
+    score: Any  # Aᵀ η', (r,)
     M: Any  # (r, d)
     W: Any  # K M, (r, d)
 
@@ -85,7 +85,7 @@ def begin_task(t, are_new, shape, answers, state, block):
     Under the sites of its rows, which C has in it, unless they ``are_new``.
     """
     C, mu, y, a, b, m, d = state.C, state.mu, state.c, state.a, state.b, shape.m, shape.d
-    n_rows, at, K, told, M, W = block.n_rows, block.at, block.K, block.told, block.M, block.W
+    n_rows, at, K, score, M, W = block.n_rows, block.at, block.K, block.score, block.M, block.W
     left, right, lam, eta, slope_columns = answers.left, answers.right, answers.lam, answers.eta, answers.slope_columns
     order, noise, task = block.order, block.noise, answers.task
     stop = t + 1
@@ -94,7 +94,7 @@ def begin_task(t, are_new, shape, answers, state, block):
     rows = order[t:stop]
     r = _states_of_rows(rows, d, left, right, n_rows, at, a, b, noise)
     for h in range(r):
-        told[h] = 0.0
+        score[h] = 0.0
         for i in range(r):
             K[h, i] = 0.5 if h == i else 0.0
         for i in range(d):
@@ -110,7 +110,7 @@ def begin_task(t, are_new, shape, answers, state, block):
             for side in range(2):
                 one, other, factor = (b[p], a[p], -1.0) if side else (a[p], b[p], 1.0)
                 if one >= d:
-                    told[one - d] += factor * eta[p] / own
+                    score[one - d] += factor * eta[p] / own
                     if other < d:
                         M[one - d, other] += total
                     for j in range(m, d):
@@ -119,7 +119,7 @@ def begin_task(t, are_new, shape, answers, state, block):
     for g in range(r):
         mu[d + g] = 0.0
         for h in range(r):
-            mu[d + g] += K[g, h] * told[h]
+            mu[d + g] += K[g, h] * score[h]
         for i in range(d):
             mu[d + g] += W[g, i] * mu[i]
             C[d + g, i] = 0.0

@@ -150,17 +150,21 @@ def _may_be_in_a_frame(request: Request) -> bool:
 def _signed(poll: Poll, question: Drawn) -> str:
     """A question that nobody was asked yet, as a form carries it: drawn by this server, to be answered by one."""
     text = f"{secrets.token_hex(16)} {question.probability!r} {' '.join(map(str, question.items))}"
-    return f"{text} {form_token(poll.database.secret(), text)}"
+    return f"{text} {_signature(poll, 'first', text)}"
+
+
+def _signature(poll: Poll, what: str, text: str) -> str:
+    return form_token(poll.database.secret(), f"{what} of {poll.name}: {text}")
 
 
 def _drawn_in(poll: Poll, text: str) -> tuple[Drawn, str]:
     """The question that such a form carries, and the secret of whoever answers it: the same, sent how often."""
     said, _, signature = text.rpartition(" ")
-    if not hmac.compare_digest(form_token(poll.database.secret(), said).encode(), signature.encode()):
+    if not hmac.compare_digest(_signature(poll, "first", said).encode(), signature.encode()):
         raise Refused("this form is not of one of our pages. Open the page again", 403)
     _, probability, *items = said.split(" ")
     drawn = Drawn(tuple(map(int, items)), None if probability == "None" else float(probability))
-    return drawn, form_token(poll.database.secret(), f"who answers {said}")
+    return drawn, _signature(poll, "secret", said)
 
 
 @routes.post("/first")
@@ -182,10 +186,14 @@ def _keep_first(request: Request, poll: Poll, said: dict[str, str]) -> Response:
     joined(poll, language if language in LANGUAGES else "", pid, said.get("signature", "")[:64], secret)
     access.remember(answer, "participant", poll, secret)
     number = poll.who(secret=secret)
-    if wrong or number is None:
+    if number is None:
         return answer
     try:
         shown = poll.put(number, drawn)
+        if wrong:
+            answer = question(request, poll, Visitor(number, secret, True), wrong=_incomplete(poll), status=400)
+            access.remember(answer, "participant", poll, secret)
+            return answer
         poll.tell(number, shown, given, criterion=0, shown_ms=_whole(said.get("shown_ms") or "0") or None)
     except Refused:  # it ended meanwhile, or was answered by another click: the next one is asked
         _log.info("%s: a first question was not answered", poll.name)
@@ -299,8 +307,7 @@ def _keep_answer(request: Request, poll: Poll, said: dict[str, str]) -> Response
     shown, criterion = _whole(said.get("shown", "")), _whole(said.get("criterion", "0"))
     given, wrong = _given(poll.settings.kind, said)
     if wrong:
-        key = "incomplete_order" if poll.settings.kind == "order" else "incomplete_best_worst"
-        return question(request, poll, visitor, wrong=key, status=400)
+        return question(request, poll, visitor, wrong=_incomplete(poll), status=400)
     shown_ms = _whole(said.get("shown_ms") or "0") or None
     try:
         poll.tell(visitor.number, shown, given, criterion=criterion, shown_ms=shown_ms)
@@ -313,6 +320,10 @@ def _keep_answer(request: Request, poll: Poll, said: dict[str, str]) -> Response
         if time.time() - old.time > _A_MOMENT:  # not two clicks on one page: somebody went back to it
             poll.replace(visitor.number, old.sequence, given, shown_ms=shown_ms)
     return to(request, f"/p/{poll.name}")
+
+
+def _incomplete(poll: Poll) -> str:
+    return "incomplete_order" if poll.settings.kind == "order" else "incomplete_best_worst"
 
 
 def _given(kind: str, said: dict[str, str]) -> tuple[Any, bool]:

@@ -112,7 +112,7 @@ def _chart(rows: list[dict[str, Any]], say: Speech) -> Chart:
             f"{name_of(row['item'])}: {told_of(row, say)}")
         for place, row in enumerate(rows[:_IN_A_PICTURE], 1)
     ]  # fmt: skip
-    return Chart(Whiskers(shown), say("results"), " ".join(row.told for row in shown), (say("wins_axis"), ""))
+    return Chart(Whiskers(shown), say("results"), " ".join(row.sentence for row in shown), (say("wins_axis"), ""))
 
 
 def told_of(row: dict[str, Any], say: Speech, key: str = "wins") -> str:

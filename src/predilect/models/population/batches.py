@@ -260,8 +260,8 @@ def _refuse_other_covariates(answers: Comparisons, names: tuple[str, ...]) -> No
     """DataError for covariates that only the answers have."""
     wanted, given = set(names) - {SIDE}, set(answers.covariate_names) - {SIDE}
     if given - wanted:
-        told = [", ".join(sorted(one)) or "none" for one in (wanted, given)]
-        raise DataError(f"the model has the covariates of answers {told[0]}, and these answers have {told[1]}")
+        listed = [", ".join(sorted(one)) or "none" for one in (wanted, given)]
+        raise DataError(f"the model has the covariates of answers {listed[0]}, and these answers have {listed[1]}")
 
 
 def _codes_of_people(model: Any, answers: Any, new: list[Any], may_add: bool) -> npt.NDArray[np.int32]:

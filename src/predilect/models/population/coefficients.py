@@ -104,13 +104,13 @@ class Coefficients:
         people, sites, law = fitted.people, fitted.sites, fitted.law
         users = np.flatnonzero(np.diff(people.answer_ptr))
         M = len(state.m)
-        score, told = np.empty((len(users), M)), np.empty((len(users), M, M))
+        score, information = np.empty((len(users), M)), np.empty((len(users), M, M))
         for place, user in enumerate(users.tolist()):
             items, x, Q = people.sums(user, sites, law)
             rows, k = law.Phi[items], len(items)
-            score[place], told[place] = rows.T @ x[:k], rows.T @ Q[:k, :k] @ rows
+            score[place], information[place] = rows.T @ x[:k], rows.T @ Q[:k, :k] @ rows
         # The covariance Σ - Σ T Σ is (Σ⁻¹ + H)⁻¹, and the mean m + Σ score is that times Σ⁻¹ m + h.
-        H = np.linalg.solve(np.eye(M) - told @ state.Sigma, told)
+        H = np.linalg.solve(np.eye(M) - information @ state.Sigma, information)
         H = 0.5 * (H + H.transpose(0, 2, 1))
         h = H @ state.m + score + np.einsum("uij,uj->ui", H @ state.Sigma, score)
         return cls(
@@ -172,11 +172,11 @@ def _sample(
             for j in range(M):
                 scatter[i, j] = 0.0
         for u in range(U):
-            told = 1.0 if rng.random() < engaged[u] else 0.0
+            engaged_now = 1.0 if rng.random() < engaged[u] else 0.0
             for i in range(M):
-                b[i] = told * h[u, i]
+                b[i] = engaged_now * h[u, i]
                 for j in range(M):
-                    V[i, j] = P[i, j] + told * H[u, i, j]
+                    V[i, j] = P[i, j] + engaged_now * H[u, i, j]
                     b[i] += P[i, j] * m[j]
             draw_normal(V, L, b, M, rng)
             for i in range(M):

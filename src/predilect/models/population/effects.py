@@ -61,9 +61,9 @@ def _some(posterior: PopulationPosterior) -> IntArray:
     people = posterior.people
     n_rows = np.diff(people.answer_ptr)
     owner = np.repeat(np.arange(people.n_users), n_rows)
-    told = np.bincount(owner, people.weight * posterior.sites.precision, people.n_users)
+    information = np.bincount(owner, people.weight * posterior.sites.precision, people.n_users)
     users = np.flatnonzero(n_rows)
-    users = users[np.argsort(told[users], kind="stable")]
+    users = users[np.argsort(information[users], kind="stable")]
     return np.sort(users[np.unique(np.linspace(0, len(users) - 1, _MOST_PEOPLE).astype(np.int64))])
 
 

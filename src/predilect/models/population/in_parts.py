@@ -321,8 +321,8 @@ def _means(posterior: PopulationPosterior, codes: IntArray) -> FloatArray:
     dense = Law(law.covariance(items), law.mean) if by_items else law
     x = np.zeros((len(codes), people.n_items))
     for row, code in enumerate(codes.tolist()):
-        own, told, _ = people.sums(code, posterior.sites, dense)
-        x[row, own] = told[: len(own)]
+        own, score, _ = people.sums(code, posterior.sites, dense)
+        x[row, own] = score[: len(own)]
     if dense.has_basis:
         mean = dense.mean + (x @ dense.Phi) @ dense.cov.T + (x * dense.rho if len(dense.rho) else 0.0)
     else:

@@ -257,9 +257,9 @@ class Search:
         """Σ with the directions of steepest ascent, each as far as a Newton step with average people goes."""
         slopes, V = leading_eigenpairs(self.root_of_K.T @ current.D @ self.root_of_K, self.directions)
         W = self.root_of_K @ V
-        told = np.einsum("ik,ik->k", W, current.H @ W)
+        curvature = np.einsum("ik,ik->k", W, current.H @ W)
         rise = np.maximum(slopes - 1.0 / self.variance_of_direction, 0.0)
-        variance = rise * self.people.n_active / np.maximum(told**2, _TINY) + self.variance_of_direction
+        variance = rise * self.people.n_active / np.maximum(curvature**2, _TINY) + self.variance_of_direction
         return self.own_variance * self.prior.K + (W * variance) @ W.T
 
     def fixed_point(self, point: Point, tolerance: float, max_iter: int) -> tuple[Point, float, bool]:
@@ -420,14 +420,16 @@ class _Whitened:
     def __init__(self, search: Search, start: Point, H: FloatArray) -> None:
         n, nu, n_users = len(start.m), search.prior.strength, search.people.n_active
         factor = factorise(start.Sigma)
-        told, V = eigenpairs(symmetrise(lower_times(factor.lower, times_lower(H, factor.lower), transposed=True)))
+        reliability, V = eigenpairs(
+            symmetrise(lower_times(factor.lower, times_lower(H, factor.lower), transposed=True))
+        )
         self.L, self.nu = lower_times(factor.lower, V), nu
         self.root = solve_lower(factor.lower, search.root).T @ V  # the transpose of that of s₀ K₀, whitened
         self.tril = np.flatnonzero(np.tri(n, dtype=bool))  # flat positions: far quicker than pairs of indices
         self.diagonal = np.arange(n)
         self.fixed = nu * factor.log_det()
-        told = np.clip(told / n_users, 0.0, 1.0)
-        information = n_users * np.outer(told, told)
+        reliability = np.clip(reliability / n_users, 0.0, 1.0)
+        information = n_users * np.outer(reliability, reliability)
         information += nu * np.maximum(np.einsum("ij,ij->j", self.root, self.root), _LEAST_PRIOR)
         information[self.diagonal, self.diagonal] *= 2.0
         self.scale = 1.0 / np.sqrt(information.ravel()[self.tril])

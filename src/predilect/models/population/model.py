@@ -20,7 +20,7 @@ from predilect._base.stored import PART, PLAIN
 from predilect._base.text import amount, either, shown
 from predilect._base.types import FloatArray
 from predilect.data import Comparisons, PersonFeatures
-from predilect.data.attributes import Coding, told_apart
+from predilect.data.attributes import Coding, identified_columns
 from predilect.data.features import Traits
 from predilect.data.orders import as_orders
 from predilect.data.terms import Terms
@@ -243,7 +243,7 @@ class Population(Tables):
     def _keep(self, training: Training, learned: Learned) -> None:
         super()._keep(training, learned)
         if self.features_ is not None:
-            kept = told_apart(training.comparisons, self._space, Coding.of(self.features_))
+            kept = identified_columns(training.comparisons, self._space, Coding.of(self.features_))
             self.report_["attributes"] = {"columns": kept}
         if self._side_test is not None:
             self.report_["side"] = plain(self._side_test._asdict())

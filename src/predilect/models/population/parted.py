@@ -248,12 +248,12 @@ def as_it_predicts(
     if "variance" not in plan.given:
         posterior = with_unsure_tastes(posterior, state, made.prior)
     if chosen.click_rate:
-        scores, told, weight = over.sums(clickers, one, posterior.C_m)
+        scores, score, weight = over.sums(clickers, one, posterior.C_m)
         C_m = widened_by_people(posterior.C_m, scores)
         posterior = replace(posterior, C_m=C_m, C_answers=posterior.C_predicted)
     posterior = predicting(posterior, plan, chosen, state.delta)
     if chosen.click_rate:
-        unit = unit_of_noise(told, weight)
+        unit = unit_of_noise(score, weight)
         shares = tuple(over.spec.click_shares.tolist())
         posterior, chosen = posterior.in_unit(unit), replace(chosen, unit=unit, click_shares=shares)
     return replace(posterior, people=nobody, sites=Sites.flat(0)), chosen

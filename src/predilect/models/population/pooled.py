@@ -383,8 +383,8 @@ def shift_of_newcomers(posterior: PopulationPosterior, answers: Comparisons, del
     var = posterior.calibration.components(var, np.full(len(var), 2 + NEWCOMER))[0][1]
     cut = delta * np.broadcast_to(posterior.tie_factors_of_pairs(left, right), len(var))
     # Who clicks at random says nothing of what newcomers want.
-    told = posterior.people.engaged[users] if posterior.calibration.click_rate else 1.0
-    weight = answers.weight * told
+    chance_engaged = posterior.people.engaged[users] if posterior.calibration.click_rate else 1.0
+    weight = answers.weight * chance_engaged
     rows = PooledAnswers(left, right, answers.outcome, weight, answers.n_items)
     pooled = PooledPrior.of(posterior.Sigma, 1.0, posterior.law.functions)
 

@@ -382,15 +382,15 @@ _RANGES = {
 }
 _RANGES_OF_FOUND = {"trait_scale": (0.0, LARGEST), "unit": (1.0 / LARGEST, LARGEST), "directions": (0.0, LARGEST)}
 # What answers have to tell for a search to be about a setting: item features, ties, ties or grades ("cuts").
-_TOLD_BY = {
+_INFORMED_BY = {
     "feature_weight": "features", "length_scale": "features", "tie_spread": "cuts", "item_tie_spread": "ties",
     "consensus_feature_weight": "",  # a move of its own looks for it
 }  # fmt: skip
 
 
-def searchable(told: set[str]) -> list[str]:
+def searchable(informed: set[str]) -> list[str]:
     """Settings that a search is about, where answers tell of "features", "ties" or "cuts"."""
-    return ["calibration", *(name for name in _RANGES if _TOLD_BY.get(name) in {None, *told})]
+    return ["calibration", *(name for name in _RANGES if _INFORMED_BY.get(name) in {None, *informed})]
 
 
 _PARAMETERS = {

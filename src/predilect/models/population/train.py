@@ -170,7 +170,7 @@ def _train_nothing(plan: Plan, functions: Functions | None) -> Trained:
 def _to_search(plan: Plan, start: Hyperparameters, bases: list[Functions | None]) -> tuple[Hyperparameters, list[str]]:
     """Where the search starts, and which hyper-parameters it is about."""
     answers, given = plan.answers, plan.given
-    told: set[str] = {"features"} if plan.space.informative else set()
+    informed: set[str] = {"features"} if plan.space.informative else set()
     if plan.space.informative and "consensus_feature_weight" not in given and None in bases:
         weight = start.feature_weight
         if may_search_weight(answers, plan.space, given):
@@ -181,14 +181,14 @@ def _to_search(plan: Plan, start: Hyperparameters, bases: list[Functions | None]
         start = replace(start, consensus_feature_weight=weight)
     # A threshold that is given is shared by all people.
     if answers.has_ties and plan.delta is None:
-        told |= {"ties", "cuts"}
+        informed |= {"ties", "cuts"}
     if answers.grades:
-        told.add("cuts")
+        informed.add("cuts")
     if not answers.has_ties and not answers.grades:  # thresholds are not identified
         start = replace(start, tie_spread=0.0)
     if not answers.has_ties:
         start = replace(start, item_tie_spread=0.0)
-    return start, [name for name in searchable(told) if name not in given]
+    return start, [name for name in searchable(informed) if name not in given]
 
 
 def _by_answers_alone(posterior: PopulationPosterior, prior: PopulationPrior, plan: Plan) -> PopulationPosterior:

@@ -357,20 +357,20 @@ def _changed(model: Any, held: Rows, rows: Rows, sign: int, batch: Batch) -> Row
     if not short.any() and not part.any():
         return held.less(place, wanted)
     row = int(np.argmax(short if short.any() else part))
-    told = batch.describe(model, int(np.argmax(batch.rows.key == rows.key[row])))
+    which = batch.describe(model, int(np.argmax(batch.rows.key == rows.key[row])))
     if rows.task[row] >= 0:
         raise DataError(
-            f"cannot take back an answer about several alternatives, {told}, among them: the model holds no such "
+            f"cannot take back an answer about several alternatives, {which}, among them: the model holds no such "
             "answer of this person. Was it taken back already? Nothing was changed"
         )
     if short.any():
         what = f"holds it with weight {there[row]:g} only" if there[row] else "holds no such answer"
         raise DataError(
-            f"cannot take back {told} (weight {wanted[row]:g}): the model {what}. Was it taken back already? Nothing "
+            f"cannot take back {which} (weight {wanted[row]:g}): the model {what}. Was it taken back already? Nothing "
             "was changed"
         )
     raise DataError(
-        f"taking back {told} with weight {wanted[row]:g} of {there[row]:g} would leave {left[row]:g}: less than one "
+        f"taking back {which} with weight {wanted[row]:g} of {there[row]:g} would leave {left[row]:g}: less than one "
         "answer. Nothing was changed"
     )
 

@@ -109,7 +109,7 @@ class CandidateTable:
 
 
 def choose(
-    settings: FitSettings, prior: KernelPrior, told: CodedAnswers, answers: Comparisons, space: FeatureSpace,
+    settings: FitSettings, prior: KernelPrior, coded: CodedAnswers, answers: Comparisons, space: FeatureSpace,
     executor: ThreadPoolExecutor | None, watch: Watcher | None,
 ) -> tuple[CandidateTrial, list[CandidateTrial]]:  # fmt: skip
     """The candidate of lowest held-out log loss, and all trials: sizes and concentrations, then numbers."""
@@ -124,7 +124,7 @@ def choose(
     tried = drawn[answers.user]
 
     def folds_of(masks: list[BoolArray]) -> Folds:
-        return [(told.answers(answers, tried & ~out), told.answers(answers, out)) for out in masks]
+        return [(coded.answers(answers, tried & ~out), coded.answers(answers, out)) for out in masks]
 
     masks = masks_of_folds(answers, _FOLDS, among=tried, keys=keys)
     if not masks:

@@ -60,7 +60,7 @@ def suffices(model: Any, n_answers: int) -> bool:
 
 
 def absorb(
-    model: Any, choices: TradeOffChoices, moved: IntArray, told: TradeOffAnswers, batch: TradeOffAnswers,
+    model: Any, choices: TradeOffChoices, moved: IntArray, known: TradeOffAnswers, batch: TradeOffAnswers,
     old_user: IntArray, space: FeatureSpace,
 ) -> Absorbed:  # fmt: skip
     """The posterior after ``batch``, whose answers are among ``told``; people and points have the codes of these.
@@ -82,10 +82,10 @@ def absorb(
         prior = np.eye(len(covariance) + more)
         prior[: len(covariance), : len(covariance)] = covariance
         covariance = prior
-    gamma = np.full((told.n_users, n_c), 1.0 / n_c)
+    gamma = np.full((known.n_users, n_c), 1.0 / n_c)
     gamma[old_user] = before.gamma
     people = np.unique(batch.user)
-    own, new = _of_people(told, people), _of_people(batch, people)
+    own, new = _of_people(known, people), _of_people(batch, people)
 
     def now_open(F: FloatArray) -> FloatArray:
         z = np.einsum("ic,ic->i", gamma[people][own.user], F[own.point])
@@ -111,7 +111,7 @@ def absorb(
     half = found.state.factor.solve_lower(np.sqrt(found.state.precision)[:, None] * gain)
     left_open = None
     if before.left_open is not None:
-        left_open = np.tile(_of_nobody(n_c, h.concentration), (told.n_users, 1, 1))
+        left_open = np.tile(_of_nobody(n_c, h.concentration), (known.n_users, 1, 1))
         left_open[old_user] = before.left_open
         left_open[people] = h.open_share * now_open(basis.forward(w))
     unchanged = basis is before.basis and space is model._space
@@ -121,7 +121,7 @@ def absorb(
     posterior = replace(
         before, basis=basis, w=w, gamma=gamma, scores=scores, left_open=left_open,
         curvature=ByCoordinates((V - half.T @ half).reshape(basis.rank, n_c, basis.rank, n_c), follows=False),
-        factors=h.calibration.factors_of(told),
+        factors=h.calibration.factors_of(known),
     )  # fmt: skip
     report = Report(
         method="GaSPK (posterior as prior)", iterations=_ROUNDS, residual=found.report.residual, tolerance=_CLOSE,
@@ -154,12 +154,12 @@ def penalised(
     return mean - factor.solve(E @ mean) @ gain, covariance - half.T @ half
 
 
-def _of_people(told: TradeOffAnswers, people: IntArray) -> TradeOffAnswers:
+def _of_people(known: TradeOffAnswers, people: IntArray) -> TradeOffAnswers:
     """The answers of some people, who are coded in their order."""
-    asked: BoolArray = np.isin(told.user, people)
+    asked: BoolArray = np.isin(known.user, people)
     return TradeOffAnswers(
-        np.searchsorted(people, told.user[asked]), told.point[asked], told.outcome[asked], told.weight[asked],
-        len(people), told.n_points,
+        np.searchsorted(people, known.user[asked]), known.point[asked], known.outcome[asked], known.weight[asked],
+        len(people), known.n_points,
     )  # fmt: skip
 
 

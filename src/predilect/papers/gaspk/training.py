@@ -48,17 +48,17 @@ def fit_gaspk(
     personal = answers.has_users and answers.n_users > 1
     if not personal:
         settings = replace(settings, numbers=(1,))
-    choices, told = read_choices(settings, training)
+    choices, coded = read_choices(settings, training)
     prior = KernelPrior(settings, choices, max(settings.numbers), answers.n_rows)
-    chosen, trials = choose(settings, prior, told, answers, training.space, executor, watch)
+    chosen, trials = choose(settings, prior, coded, answers, training.space, executor, watch)
     if chosen.candidate.n_c < max(settings.numbers):
         # The best prior of the largest number is not that of the one that was found: as if that had been asked for.
         settings = replace(settings, numbers=(chosen.candidate.n_c,))
         prior = KernelPrior(settings, choices, chosen.candidate.n_c, answers.n_rows)
-        chosen, more = choose(settings, prior, told, answers, training.space, executor, watch)
+        chosen, more = choose(settings, prior, coded, answers, training.space, executor, watch)
         trials += more
     calibration = chosen.calibration if settings.spread is None else MarginCalibration(float(settings.spread))
-    kernel, n_c, whole = chosen.candidate.kernel, chosen.candidate.n_c, told.answers(answers)
+    kernel, n_c, whole = chosen.candidate.kernel, chosen.candidate.n_c, coded.answers(answers)
     settings = replace(settings, concentration=chosen.candidate.concentration)
     at_bound: tuple[str, ...] = ()
     if (fixed := fixed_by(settings, kernel)) is not None:
@@ -75,7 +75,7 @@ def fit_gaspk(
     posterior = posterior_of(settings, h, choices.trade_offs, training.space, em.mode.state, em.mode.w)
     _warn_of_low_rank(basis)
     report = {
-        **told.report, "backend": prior.backend, "rank": basis.rank, "learned_from": answers.n_answers,
+        **coded.report, "backend": prior.backend, "rank": basis.rank, "learned_from": answers.n_answers,
         "left_out": basis.left_out, "at_bound": list(at_bound), "evidence_of_starts": list(fitted.evidences),
         "trials": [_of_trial(trial) for trial in trials],
     }  # fmt: skip

@@ -48,7 +48,7 @@ def take_in(model: Any, more: Comparisons, items: Any, online: bool) -> Report:
     choices, point, sign, moved = model._choices.extended(
         matrix, new_item[shown.first], new_item[shown.second], settings.antisymmetric
     )
-    told = TradeOffAnswers.of(
+    coded = TradeOffAnswers.of(
         np.append(old_user[answers.user], who[shown.row]), np.append(moved[answers.point], point),
         np.append(answers.outcome, shown.outcome * sign), np.append(answers.weight, shown.weight),
         n_users=n_users, n_points=len(choices.points),
@@ -59,7 +59,7 @@ def take_in(model: Any, more: Comparisons, items: Any, online: bool) -> Report:
         batch = TradeOffAnswers.of(
             who[shown.row], point, shown.outcome * sign, shown.weight, n_users=n_users, n_points=len(choices.points)
         )
-        absorbed = absorb(model, choices, moved, told, batch, old_user, space)
+        absorbed = absorb(model, choices, moved, coded, batch, old_user, space)
         posterior, report = absorbed.posterior, absorbed.report
         evidence = model.log_evidence_ + absorbed.evidence
     else:
@@ -68,9 +68,9 @@ def take_in(model: Any, more: Comparisons, items: Any, online: bool) -> Report:
         gamma = np.full((n_users, n_c), 1.0 / n_c)
         gamma[old_user] = before.gamma
         same = len(choices.points) == len(model._choices.points)
-        basis = before.basis if same else basis_of(h.kernel, choices, prior["backend"], n_c, told.n_rows)
+        basis = before.basis if same else basis_of(h.kernel, choices, prior["backend"], n_c, coded.n_rows)
         with workers(model.n_jobs) as executor:
-            found = run(basis, told, gamma, settings, start=before.w if same else None, executor=executor)
+            found = run(basis, coded, gamma, settings, start=before.w if same else None, executor=executor)
         posterior = posterior_of(settings, h, choices.trade_offs, space, found.mode.state, found.mode.w)
         report, evidence = found.report, found.evidence
         prior["learned_from"] = n_answers
@@ -81,7 +81,7 @@ def take_in(model: Any, more: Comparisons, items: Any, online: bool) -> Report:
     added[old_item] += model.n_by_item_
     prior["rank"] = posterior.basis.rank
     vars(model).update({
-        "posterior_": posterior, "_choices": choices, "trade_offs_": choices.trade_offs, "answers_": told,
+        "posterior_": posterior, "_choices": choices, "trade_offs_": choices.trade_offs, "answers_": coded,
         "items_": vocabulary, "users_": users, "_space": space, "counts_": counts, "n_by_item_": added,
         "comparisons_": together, "n_answers_": n_answers, "log_evidence_": evidence,
         "report_": plain({**model.report_, "fit": report.to_dict(), "prior": prior}),
@@ -91,8 +91,8 @@ def take_in(model: Any, more: Comparisons, items: Any, online: bool) -> Report:
 
 def _check(model: Any, more: Comparisons) -> None:
     if (model.users_ is not None) != more.has_users:
-        told, new = ("people", "nobody") if model.users_ is not None else ("nobody", "people")
-        raise DataError(f"the model tells {told} apart, and the new answers {new}. Give both in the same way.")
+        coded, new = ("people", "nobody") if model.users_ is not None else ("nobody", "people")
+        raise DataError(f"the model tells {coded} apart, and the new answers {new}. Give both in the same way.")
     if more.has_ties and model.tie_threshold_ == 0.0:
         raise DataError(
             "the model was fitted without ties and gives them probability 0, but some new answers are ties. Fit anew "

@@ -33,7 +33,7 @@ class Row(NamedTuple):
     mean: float
     lower: float
     upper: float
-    told: str
+    sentence: str
     group: str = ""
 
 
@@ -66,7 +66,7 @@ class Series(NamedTuple):
     name: str
     x: Sequence[float]
     y: Sequence[float]
-    told: Sequence[str]
+    sentence: Sequence[str]
     lower: Sequence[float] | None = None
     upper: Sequence[float] | None = None
     line: bool = False

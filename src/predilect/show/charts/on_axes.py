@@ -162,7 +162,7 @@ def _plane(ax: Any, data: Plane) -> Any:
             y = np.array(one.y)
             ax.errorbar(one.x, y, [y - one.lower, one.upper - y], linestyle="", markersize=5, linewidth=1.8, **style)
         elif one.line:
-            ax.plot(one.x, one.y, **style | ({} if one.told else {"marker": ""}))
+            ax.plot(one.x, one.y, **style | ({} if one.sentence else {"marker": ""}))
         else:
             ax.scatter(one.x, one.y, s=4 if many else 22, linewidths=0.0 if many else 0.5, edgecolors="white", **style)
     if any(one.name for one in data.series):

@@ -59,10 +59,12 @@ def board_chart(
         for row in shown.iter_rows(named=True)
     ]  # fmt: skip
     which = f"The best {len(shown)} of {len(board)} items" if len(shown) < len(board) else f"{len(board)} items"
-    told = f"A dot and a line for each item, best on top: its score with the 95 % interval, in {unit}. Bands are tiers."
+    sentence = (
+        f"A dot and a line for each item, best on top: its score with the 95 % interval, in {unit}. Bands are tiers."
+    )
     if rows:
-        told += f" First: {rows[0].told}. Last: {rows[-1].told}."
-    return Chart(Whiskers(rows), f"{which} by score", told, (f"score and 95 % interval ({unit}; {origin})", ""))
+        sentence += f" First: {rows[0].sentence}. Last: {rows[-1].sentence}."
+    return Chart(Whiskers(rows), f"{which} by score", sentence, (f"score and 95 % interval ({unit}; {origin})", ""))
 
 
 @of_a_model
@@ -84,7 +86,7 @@ def pairs_chart(pairs: PairShares, observed: bool = False) -> Chart:
     share = pairs.observed if observed else pairs.expected
     names = [f"{k}  {isolated(item)}" for k, item in enumerate(pairs.items, 1)]
     what = "What was answered" if observed else "What a new person would answer"
-    told = (
+    sentence = (
         f"A table of {len(names)} by {len(names)} items, best first. A cell is the percentage of answers in which the "
         "item of the row is preferred to the item of the column; ties are for neither."
         + (" Empty where nobody was asked." if observed else "")
@@ -92,7 +94,7 @@ def pairs_chart(pairs: PairShares, observed: bool = False) -> Chart:
     said = [["" if np.isnan(one) else f"{100 * one:.0f}" for one in row] for row in share]
     columns = [str(k) for k in range(1, len(names) + 1)]
     title = f"{what}: row preferred to column, in per cent"
-    return Chart(Grid(names, columns, share, said), title, told, ("per cent", ""))
+    return Chart(Grid(names, columns, share, said), title, sentence, ("per cent", ""))
 
 
 @of_a_model
@@ -106,9 +108,9 @@ def ranks_chart(items: pl.Series, shares: FloatArray) -> Chart:
     n = len(items)
     columns = [str(k) for k in range(1, n + 1)] + ([f">{n}"] if shares.shape[1] > n else [])
     said = [["" if one < 0.005 else f"{100 * one:.0f}" for one in row] for row in shares]
-    told = "A row for each item, best first, and a column for each rank: the probability of the rank, in per cent."
+    sentence = "A row for each item, best first, and a column for each rank: the probability of the rank, in per cent."
     grid = Grid([isolated(item) for item in items], columns, shares, said)
-    return Chart(grid, "Probability of each rank, in per cent", told, ("rank", ""))
+    return Chart(grid, "Probability of each rank, in per cent", sentence, ("rank", ""))
 
 
 @of_a_model
@@ -122,7 +124,7 @@ def people_chart(found: PeopleMap) -> Chart:
     """People on the two main axes of how they differ."""
     n = len(found.place)
     drawn = f"{n} of {found.n_people} people, drawn at random" if n < found.n_people else f"{n} people"
-    told = (
+    sentence = (
         f"A mark for each of {drawn}. Across: {100 * found.share[0]:.0f} % of how people differ, up: "
         f"{100 * found.share[1]:.0f} %. To the right are people who like {', '.join(found.ends[0][1])} more than "
         f"others do, to the left {', '.join(found.ends[0][0])}; at the top {', '.join(found.ends[1][1])}, at the "
@@ -135,7 +137,7 @@ def people_chart(found: PeopleMap) -> Chart:
     reach = float(np.abs(found.place).max(initial=0.0)) * 1.06 or 1.0
     across, up = (f"more for {_some(low)}  ←  →  more for {_some(high)}" for low, high in found.ends)
     span = (-reach, reach)
-    return Chart(Plane(series, span, span, square=True), "People by how they differ", told, (across, up))
+    return Chart(Plane(series, span, span, square=True), "People by how they differ", sentence, (across, up))
 
 
 def _some(names: Sequence[str]) -> str:
@@ -162,9 +164,9 @@ def calibration_chart(bins: Sequence[Reliability]) -> Chart:
         for one in bins
     ]
     x, y, lower, upper = ([getattr(one, key) for one in bins] for key in ("predicted", "observed", "lower", "upper"))
-    told = f"Probabilities that were given to held-out answers, and how often these came: {'; '.join(words)}"
+    sentence = f"Probabilities that were given to held-out answers, and how often these came: {'; '.join(words)}"
     plane = Plane([Series("", x, y, words, lower, upper)], (0.0, 1.0), (0.0, 1.0), square=True, shares=True)
-    return Chart(plane, "Predicted and observed", told, ("probability that was given", "share that came out"))
+    return Chart(plane, "Predicted and observed", sentence, ("probability that was given", "share that came out"))
 
 
 @of_a_model
@@ -185,8 +187,8 @@ def effects_chart(covariates: pl.DataFrame) -> Chart:
     for row in covariates.iter_rows(named=True):
         low, high = row["lower"] * row["rms"], row["upper"] * row["rms"]
         name, mean = name_of(row["covariate"]), row["effect_of_rms"]
-        told = f"{name}: {mean:+.3f} ({low:+.3f} to {high:+.3f}) for a usual difference of {row['rms']:.3g}"
-        rows.append(Row(isolated(name), mean, low, high, told))
+        sentence = f"{name}: {mean:+.3f} ({low:+.3f} to {high:+.3f}) for a usual difference of {row['rms']:.3g}"
+        rows.append(Row(isolated(name), mean, low, high, sentence))
     axis = f"added to the item's utility by a usual difference ({NOISE}), 95 % interval"
     return Chart(Whiskers(rows), "Effects of the side and of other covariates", _all(rows), (axis, ""))
 
@@ -222,7 +224,7 @@ def segments_chart(
     heads = [(isolated(board["column"][0]), isolated(board["segment"][0]), board["people"][0]) for board in shown]
     several = len({column for column, *_ in heads}) > 1
     names = [f"{f'{column}: ' if several else ''}{segment} ({n})" for column, segment, n in heads]
-    told = (
+    sentence = (
         f"A row for each of {len(items)} items and a column for each of {len(shown)} segments, with the number of its "
         f"people: the segment's score less the crowd's, in {unit}. A star: more than chance."
     )
@@ -230,7 +232,7 @@ def segments_chart(
         [isolated(item) for item in items], names, difference / (np.abs(difference).max(initial=0.0) or 1.0), said
     )
     return Chart(
-        grid, "Segments against the crowd", told, (f"score less the crowd's ({unit}); a star: more than chance", "")
+        grid, "Segments against the crowd", sentence, (f"score less the crowd's ({unit}); a star: more than chance", "")
     )
 
 
@@ -274,11 +276,11 @@ def part_worths_chart(worths: pl.DataFrame, top: int = MOST_ROWS) -> Chart:
     rows = []
     for row in worths.head(top).iter_rows(named=True):
         level, attribute = name_of(row["label"]), name_of(row["attribute"])
-        told = (
+        sentence = (
             f"{attribute}, {level}: {row['mean']:+.3g} ({row['lower']:+.3g} to {row['upper']:+.3g}); people differ by "
             f"{row['spread']:.3g}"
         )
-        rows.append(Row(isolated(level), row["mean"], row["lower"], row["upper"], told, attribute))
+        rows.append(Row(isolated(level), row["mean"], row["lower"], row["upper"], sentence, attribute))
     axis = f"added to the utility ({NOISE}), mean of the population with its 95 % interval"
     return Chart(Whiskers(rows), "What attributes are worth", _all(rows), (axis, ""))
 
@@ -302,7 +304,9 @@ def learning(losses: Mapping[str, Sequence[tuple[float, float]]]) -> Chart:
         f"{name}: {', '.join(f'{loss:.3f} with {amount(round(n, 1))}' for n, loss in points)}"
         for name, points in losses.items()
     ]
-    told = f"Log loss of held-out answers, in nats an answer, with so many answers of each person. {'; '.join(said)}."
+    sentence = (
+        f"Log loss of held-out answers, in nats an answer, with so many answers of each person. {'; '.join(said)}."
+    )
     series = []
     for name, points in losses.items():
         x, y = (list(values) for values in zip(*points, strict=True)) if points else ([], [])
@@ -311,7 +315,7 @@ def learning(losses: Mapping[str, Sequence[tuple[float, float]]]) -> Chart:
     room = 0.08 * (max(seen) - min(seen)) or 1.0
     plane = Plane(series, (0.0, max(counts, default=0.0) or 1.0), (min(seen) - room, max(seen) + room))
     axes = "answers of each person", "log loss of held-out answers (nats)"
-    return Chart(plane, "What more answers of each person are worth", told, axes)
+    return Chart(plane, "What more answers of each person are worth", sentence, axes)
 
 
 def _best(model: Any, top: int) -> pl.Series:
@@ -325,4 +329,4 @@ def _worths(model: Any) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 
 def _all(rows: Sequence[Row]) -> str:
-    return "; ".join(row.told for row in rows) or "Nothing to show."
+    return "; ".join(row.sentence for row in rows) or "Nothing to show."

@@ -34,6 +34,7 @@ class Room(NamedTuple):
 
 WIDE, PHONE = Room(640.0, 320.0, 130.0, 340.0), Room(340.0, 110.0, 52.0, 142.0)
 _SIZE, _ROW = 12.0, 19.0
+_HEADING = ".chart .h{font-size:15px;font-weight:600}"
 _SHADES, _DARKEST = 8, 0.5  # darker cells would hide their numbers
 Drawn = tuple[float, float, list[str]]  # width, height, and what is on it
 
@@ -73,7 +74,7 @@ def line(kind: str, *points: tuple[float, float]) -> str:
     return f'<path class="{kind}" d="M{"L".join(f"{_n(x)} {_n(y)}" for x, y in points)}"/>'
 
 
-def mark(x: float, y: float, group: int, told: str = "", size: float = 4.0) -> str:
+def mark(x: float, y: float, group: int, sentence: str = "", size: float = 4.0) -> str:
     """A mark whose shape and fill say the group: disc, square, triangle, ring, hollow square, hollow triangle."""
     shape, s = group % 3, size
     if shape == 0:
@@ -83,7 +84,7 @@ def mark(x: float, y: float, group: int, told: str = "", size: float = 4.0) -> s
     else:
         drawn = f'path d="M{_n(x)} {_n(y - 1.2 * s)}l{_n(1.2 * s)} {_n(2.1 * s)}h{_n(-2.4 * s)}z"'
     kind = ("dot", "g1", "g2", "g3", "g4", "g5")[group % 6]
-    inside = f"><title>{escape(told)}</title></{drawn.split()[0]}>" if told else "/>"
+    inside = f"><title>{escape(sentence)}</title></{drawn.split()[0]}>" if sentence else "/>"
     return f'<{drawn} class="{kind}"{inside}'
 
 
@@ -121,7 +122,7 @@ def standing_alone(chart: Chart, heading: str = "", foot: str = "", room: Room =
     above, below = 34.0 * bool(heading), 26.0 * bool(foot)
     tall = _n(float(height) + above + below)
     size = f'width="{width}" height="{tall}" viewBox="0 0 {width} {tall}"'
-    own = f"{style()}svg.chart{{width:{width}px;height:{tall}px}}"
+    own = f"{style()}svg.chart{{width:{width}px;height:{tall}px}}" + _HEADING * bool(heading)
     inside = drawn[found.end() : -len("</svg>")]
     if heading or foot:
         edge = float(width) - 24.0
@@ -188,7 +189,7 @@ def _intervals(data: Whiskers, axes: tuple[str, str], room: Room) -> Drawn:
     for number, row in enumerate(rows):
         y = 8.0 + _ROW * (number + 0.5)
         parts.append(
-            f"<g><title>{escape(row.told)}</title>{text(left - 12.0, y + 4.0, row.label, 'e', left - 14.0)}"
+            f"<g><title>{escape(row.sentence)}</title>{text(left - 12.0, y + 4.0, row.label, 'e', left - 14.0)}"
             f"{line('whisker', (at(row.lower), y), (at(row.upper), y))}{mark(at(row.mean), y, 0)}</g>"
         )
     middle = min((left + right) / 2.0, width - 6.0 - width_of(axes[0], 11.0) / 2.0)
@@ -290,8 +291,8 @@ def _plane(data: Plane, axes: tuple[str, str], room: Room) -> Drawn:
                 for x, low, high in zip(one.x, one.lower, one.upper, strict=True)
             ]
         parts += [
-            mark(*at(x, y), number, told, 1.5 if len(one.x) > MANY else 4.0)
-            for x, y, told in zip(one.x, one.y, one.told, strict=not one.line)
+            mark(*at(x, y), number, sentence, 1.5 if len(one.x) > MANY else 4.0)
+            for x, y, sentence in zip(one.x, one.y, one.sentence, strict=not one.line)
             if x_low <= x <= x_high and y_low <= y <= y_high
         ]
         if one.name:

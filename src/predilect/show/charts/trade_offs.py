@@ -143,8 +143,8 @@ def plot_indifference(
     )
     who = "The average of the people" if user is None else one_line(user)
     title = f"{who}: indifferent along the line (95 % band)"
-    told = f"Shades are the {said} over changes of two attributes; along the line accepting is as likely as not."
-    return finished(Chart(plane, title, told, (across.label, up.label)), title, path)
+    sentence = f"Shades are the {said} over changes of two attributes; along the line accepting is as likely as not."
+    return finished(Chart(plane, title, sentence, (across.label, up.label)), title, path)
 
 
 def _own_answers(model: Any, one: Any, two: Any, user: Any) -> list[Series]:
@@ -239,8 +239,8 @@ def characteristics(
     dots = [] if two is None else [_dots(model, one.step, two.step)]
     rows = []
     for row, c in enumerate(shown):
-        told = f"\n{100 * weight[c]:.0f} % of weight\nlargest for {largest[c]}" if len(posterior.gamma) > 1 else ""
-        beside = (f"characteristic {c + 1}{told}", "", "" if two is None else two.label)
+        sentence = f"\n{100 * weight[c]:.0f} % of weight\nlargest for {largest[c]}" if len(posterior.gamma) > 1 else ""
+        beside = (f"characteristic {c + 1}{sentence}", "", "" if two is None else two.label)
         panels = []
         for column, values in enumerate((mean[row], sd[row], chance[row])):
             if two is None:
@@ -259,8 +259,10 @@ def characteristics(
             under = one.label if row == len(shown) - 1 else ""
             panels.append(Chart(plane, _PANELS[column], _PANELS[column], (under, beside[column])))
         rows.append(panels)
-    told = "A row for each characteristic: its evaluation of a change, the standard deviation of that, and acceptance."
-    return Chart(Panels(rows), "Characteristics", told)
+    sentence = (
+        "A row for each characteristic: its evaluation of a change, the standard deviation of that, and acceptance."
+    )
+    return Chart(Panels(rows), "Characteristics", sentence)
 
 
 def _rows(which: Sequence[int] | None, weight: FloatArray) -> list[int]:

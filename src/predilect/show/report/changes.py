@@ -46,11 +46,11 @@ class Changes:
     def sentence(self) -> str:
         """The changes in a sentence, with the items that are surest to have changed."""
         beside = [f"{len(ids)} {what}" for ids, what in ((self.came, "came"), (self.went, "went")) if ids]
-        told = f"; items that {', '.join(beside)}" if beside else ""
+        words = f"; items that {', '.join(beside)}" if beside else ""
         if self.kinds[0] != self.kinds[1]:
             return (
                 f'Against {self.old}: no scores are compared, as its model is "{self.kinds[0]}" and this one '
-                f'"{self.kinds[1]}", each with a scale of its own{told}. {self._remedy()}.'
+                f'"{self.kinds[1]}", each with a scale of its own{words}. {self._remedy()}.'
             )
         sure = self.table.filter("more_than_chance")
         which = "none of them" if sure.is_empty() else f"{len(sure)} of them"
@@ -61,7 +61,7 @@ class Changes:
         named += f" and {len(sure) - _MOST_NAMED} more" if len(sure) > _MOST_NAMED else ""
         return (
             f"Against {self.old}: of {len(self.table)} items in both, the scores of {which} differ by more than chance"
-            f"{f' ({named})' if named else ''}{told}."
+            f"{f' ({named})' if named else ''}{words}."
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -113,5 +113,5 @@ def changes_between(new: Any, old: Any, scale: Scale, name: str) -> Changes:
     came, went = (
         [item for item in one.items_.ids if other.items_.code(item) < 0] for one, other in ((new, old), (old, new))
     )
-    told = table[order] if kinds[0] == kinds[1] else table.clear()
-    return Changes(name, told, came, went, kinds, scale.of_differences.digits)
+    rows = table[order] if kinds[0] == kinds[1] else table.clear()
+    return Changes(name, rows, came, went, kinds, scale.of_differences.digits)

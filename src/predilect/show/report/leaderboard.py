@@ -158,8 +158,8 @@ def describe(ranking: Ranking, scale: Scale, wanted_personal: bool) -> list[str]
 
 def _relation(model: Any, answers: Comparisons, wanted_personal: bool) -> str:
     name = model._called
-    if told := model._relation():
-        return f"{name}. {told}"
+    if relation := model._relation():
+        return f"{name}. {relation}"
     why = ""
     if wanted_personal:
         why = " (the answers name one person only)" if answers.has_users else " (no column says who answered)"

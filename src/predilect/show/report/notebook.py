@@ -30,14 +30,14 @@ def notebook(model: Any, rows: int) -> str:
     drawn = svg(board_chart(board, scale_of("probit", model._likelihood.name).unit, top=rows))
     verdict = getattr(model, "verdict_", None)
     more = f"<p>... and {len(board) - rows} more items: rank() has all.</p>" if len(board) > rows else ""
-    told = "<p>No verdict yet: verdict() says whether rankings of people's own mean anything.</p>"
+    inside = "<p>No verdict yet: verdict() says whether rankings of people's own mean anything.</p>"
     if verdict is not None:
-        told = verdict._repr_html_()
+        inside = verdict._repr_html_()
     elif not hasattr(model, "verdict"):
-        told = ""
+        inside = ""
     return (
         f'<div class="predilect" style="padding:.5rem"><style>{style()}</style>'
-        f"<p><strong>{escape(repr(model))}</strong></p>{drawn}{more}{told}</div>"
+        f"<p><strong>{escape(repr(model))}</strong></p>{drawn}{more}{inside}</div>"
     )
 
 
@@ -62,6 +62,6 @@ def refuse_other_form(path: Path) -> None:
         )
 
 
-def written(told: Contents, path: Path) -> str:
+def written(contents: Contents, path: Path) -> str:
     """The report in the form that the name of its file asks for: Markdown, or a page."""
-    return (document if path.suffix.lower() == _MARKDOWN else page)(told)
+    return (document if path.suffix.lower() == _MARKDOWN else page)(contents)

@@ -13,37 +13,44 @@ from predilect.show.report.sections import Contents
 
 _LONGEST_NAME = 80
 # Browsers keep to it: nothing can be asked of any other place, whatever the page holds.
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri 'none'"
+_POLICY = (
+    "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
+    "script-src 'unsafe-inline'; base-uri 'none'\">"
+)
 
 
-def page(told: Contents) -> str:
-    """The whole page."""
-    sections = told.sections
-    links = "".join(f'<li><a href="#{key}">{escape(head)}</a></li>' for key, head, _ in sections)
+def page(contents: Contents, head: str = "", top: str = "", more: str = "") -> str:
+    """The whole page; the rest is HTML of a server that serves it by a policy of its own.
+
+    ``head`` ends the head of the page, ``top`` stands above its sections, ``more`` below the board.
+    """
+    sections = contents.sections
+    links = "".join(f'<li><a href="#{key}">{escape(name)}</a></li>' for key, name, _ in sections)
     body = "".join(
-        f'<section id="{key}" aria-labelledby="{key}-h"><h2 id="{key}-h">{escape(head)}</h2>'
-        f"{''.join(map(_part, parts))}</section>\n"
-        for key, head, parts in sections
+        f'<section id="{key}" aria-labelledby="{key}-h"><h2 id="{key}-h">{escape(name)}</h2>'
+        f"{''.join(map(as_html, parts))}</section>\n{more if key == 'board' else ''}"
+        for key, name, parts in sections
     )
-    title = escape(name_of(told.title))
+    title = escape(name_of(contents.title))
     sheet, script = (
         (files("predilect.show.report") / name).read_text(encoding="utf-8") for name in ("page.css", "page.js")
     )
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
+        f"{head or _POLICY}"
         '<meta name="color-scheme" content="light dark">'
         f"<title>{title}</title><style>{style()}{sheet}</style></head>\n"
         '<body class="predilect"><a class="skip" href="#board">Skip to the board</a>\n'
-        f"<header><h1>{title}</h1><p>{escape(told.in_short)}</p>"
-        f'<nav aria-label="Contents"><ul>{links}</ul></nav></header>\n<main>{body}</main>\n'
+        f"<header><h1>{title}</h1><p>{escape(contents.in_short)}</p>"
+        f'<nav aria-label="Contents"><ul>{links}</ul></nav></header>\n<main>{top}{body}</main>\n'
         '<footer><p class="soft">Made by Predilect, which ranks from answers to “which of these two?”. This file holds '
         f"all that it shows.</p></footer>\n<script>{script}</script></body></html>\n"
     )
 
 
-def _part(part: Part) -> str:
+def as_html(part: Part) -> str:
+    """A part of a section."""
     match part:
         case str():
             return f"<p>{_sentence(part)}</p>"
@@ -84,15 +91,15 @@ def _table(table: Table) -> str:
         opens = k > 0 and groups[k] != groups[k - 1]
         # On a phone these columns are a second line below the name: see page.css.
         folded = ", ".join(c.folded.format(cell) for c, cell in zip(columns, cells, strict=True) if c.folded)
-        told = []
+        line = []
         for place, (column, cell) in enumerate(zip(columns, cells, strict=True)):
             left = _attribute("class", {"name": "t n", "text": "t"}.get(column.kind, ""))
             inside = _named(cell) if column.kind == "name" else escape(cell)
             if place == head:
-                told.append(f'<th scope="row"{left}{_attribute("data-more", folded)}>{inside}</th>')
+                line.append(f'<th scope="row"{left}{_attribute("data-more", folded)}>{inside}</th>')
             else:
-                told.append(f"<td{left}>{inside}</td>")
-        rows.append(f"<tr{_attribute('class', 'new' * opens)}>{''.join(told)}</tr>")
+                line.append(f"<td{left}>{inside}</td>")
+        rows.append(f"<tr{_attribute('class', 'new' * opens)}>{''.join(line)}</tr>")
     inside = (
         f"<table{_attribute('class', kind)}><caption>{escape(table.caption)}</caption><thead><tr>{top}</tr></thead>"
         f"<tbody>{''.join(rows)}</tbody></table>"

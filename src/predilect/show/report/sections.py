@@ -92,7 +92,7 @@ class Contents:
         """Amounts and the date, for below the title."""
         return f"{grouped(len(self.board))} items, from {self.answered}. {self.made['Date']}"
 
-    @property
+    @cached_property
     def sections(self) -> list[Section]:
         """The sections that have anything to say; some seconds for a thousand items, for ranks and questions."""
         made = [Section(key, head, list(make(self))) for key, head, make in _SECTIONS]
@@ -152,13 +152,13 @@ def section(key: str, head: str) -> Callable[[Maker], Maker]:
 
 
 @section("says", "What it says")
-def _says(told: Contents) -> Iterator[Part]:
-    yield List(sentences(told), ordered=True)
+def _says(contents: Contents) -> Iterator[Part]:
+    yield List(sentences(contents), ordered=True)
 
 
-def sentences(told: Contents) -> list[str]:
+def sentences(contents: Contents) -> list[str]:
     """What the report says, in five sentences."""
-    board, verdict = told.board, told.verdict
+    board, verdict = contents.board, contents.verdict
     first, second = (board.row(k, named=True) for k in (0, 1))
     leader, n = isolated(first["item"]), grouped(len(board))
     if first["p_best"] >= 0.95:
@@ -171,17 +171,17 @@ def sentences(told: Contents) -> list[str]:
     in_first, n_tiers = int((board["tier"] == 1).sum()), int(board["tier"].max())  # type: ignore[arg-type]
     tiers = "there is 1 tier" if n_tiers == 1 else f"there are {n_tiers} tiers"
     if in_first == 1:
-        told_tier = f"{leader} is in the first tier alone: it is better than the next with more than 95 % probability"
+        first_tier = f"{leader} is in the first tier alone: it is better than the next with more than 95 % probability"
     else:
-        told_tier = (
+        first_tier = (
             f"{in_first} items share the first tier: the leader is better than each of the others there with no more "
             "than 95 % probability"
         )
-    lines.append(f"{told_tier}; {tiers} in all.")
+    lines.append(f"{first_tier}; {tiers} in all.")
     # There are two items at least, those of an answer.
     place = max((len(board) - 1) // 2, 1)
     other = isolated(board["item"][place])
-    p = chances_of_no_side(told.model, board["item"].head(1), board["item"].slice(place, 1))[0]
+    p = chances_of_no_side(contents.model, board["item"].head(1), board["item"].slice(place, 1))[0]
     ties = f", and calls it a tie in {100 * p[1]:.0f} %" if p[1] >= 0.005 else ""
     lines.append(
         f"Asked to choose between {leader} and {other}, in the middle of the board, a new person prefers {leader} in "
@@ -190,10 +190,12 @@ def sentences(told: Contents) -> list[str]:
     not_judged = "Whether people differ so much that each needs an own ranking was not judged on held-out answers."
     lines.append(not_judged if verdict is None else verdict.in_short)
     vague = _vague(board).row(0, named=True)
-    lines.append(
-        f"All this rests on {told.answered}; least is known of {isolated(vague['item'])} ({amount(vague['n'])} "
-        f"answers), whose rank may be anything from {vague['rank_low']} to {vague['rank_high']}."
+    least = (
+        f"least is known of {isolated(vague['item'])} ({amount(vague['n'])} answers), whose rank may be anything from "
+        f"{vague['rank_low']} to {vague['rank_high']}"
     )
+    is_known = vague["rank_low"] == vague["rank_high"]
+    lines.append(f"All this rests on {contents.answered}; {'they tell the rank of every item' if is_known else least}.")
     return lines
 
 
@@ -203,12 +205,12 @@ def _vague(board: pl.DataFrame) -> pl.DataFrame:
 
 
 @section("board", "The board")
-def _board(told: Contents) -> Iterator[Part]:
-    n = len(told.board)
+def _board(contents: Contents) -> Iterator[Part]:
+    n = len(contents.board)
     shown = "all items" if n <= MOST_ROWS else f"the best {MOST_ROWS} items"
-    chart = board_chart(told.board, told.scale.unit, told.scale.digits, origin=told.scale.origin)
+    chart = board_chart(contents.board, contents.scale.unit, contents.scale.digits, origin=contents.scale.origin)
     yield Figure(chart, f"Scores of {shown} with 95 % intervals. Bands are tiers.")
-    table = board_table(told.board, told.scale, MOST_LISTED)
+    table = board_table(contents.board, contents.scale, MOST_LISTED)
     yield table
     if n > MOST_LISTED:
         yield f"The first {grouped(MOST_LISTED)} are listed, {grouped(n - MOST_LISTED)} are left out here."
@@ -248,24 +250,28 @@ def board_in_short(
 
 
 @section("trust", "Can you trust this?")
-def _trust(told: Contents) -> Iterator[Part]:
-    model, verdict, fit = told.model, told.verdict, told.model.report_.get("fit")  # not of small models of before
+def _trust(contents: Contents) -> Iterator[Part]:
+    model, verdict, fit = (
+        contents.model,
+        contents.verdict,
+        contents.model.report_.get("fit"),
+    )  # not of small models of before
     lines = [f"The fit converged after {fit['iterations']} iterations."] if fit else []
     if fit and not fit["converged"]:
         lines = [f"Warning: the fit did not converge in {fit['iterations']} iterations. Do not rely on these numbers."]
-    lines += [f"Warning: {line}" for line in told.warnings]
-    if told.findings is None:
+    lines += [f"Warning: {line}" for line in contents.warnings]
+    if contents.findings is None:
         lines.append("Not checked: the model was loaded without its answers, so they could not be looked at again.")
-    elif not told.findings:
+    elif not contents.findings:
         lines.append("Checked for what makes a ranking untrustworthy: nothing was found.")
-    for one in told.findings or ():
-        lines.append(f"{one.severity.capitalize()}: {one.with_names if told.name_people else one.message}")
+    for one in contents.findings or ():
+        lines.append(f"{one.severity.capitalize()}: {one.with_names if contents.name_people else one.message}")
     yield List(lines)
     yield Heading("Held-out answers")
     if verdict is None:
         yield "No verdict: nothing was held out to see how well the ranking predicts."
     else:
-        yield List([*verdict.sentences, *([told.returned] if told.returned else [])])
+        yield List([*verdict.sentences, *([contents.returned] if contents.returned else [])])
         if verdict.reliability:
             yield Figure(
                 calibration_chart(verdict.reliability),
@@ -273,10 +279,10 @@ def _trust(told: Contents) -> Iterator[Part]:
                 "line a probability means what it says.",
             )
     read, learned = model.report_.get("intake", []), model.describe()
-    if told.intake is not None:
-        read = told.intake.describe(name_people=told.name_people)
-    if told.name_people:
-        learned = learned + least_consistent(told.people)
+    if contents.intake is not None:
+        read = contents.intake.describe(name_people=contents.name_people)
+    if contents.name_people:
+        learned = learned + least_consistent(contents.people)
     yield Heading("What was read, and what was left out")
     yield List(read)
     yield Heading("What was learned")
@@ -284,15 +290,15 @@ def _trust(told: Contents) -> Iterator[Part]:
 
 
 @section("reading", "How to read it, and how not to")
-def _reading(told: Contents) -> Iterator[Part]:
-    ties = told.scale.ties(told.model.tie_threshold_, told.model.posterior_.calibration.tie_spread)
-    zero = "0 is the mean of the items. " if told.scale.is_plain else ""
-    relation = told.model._relation()
+def _reading(contents: Contents) -> Iterator[Part]:
+    ties = contents.scale.ties(contents.model.tie_threshold_, contents.model.posterior_.calibration.tie_spread)
+    zero = "0 is the mean of the items. " if contents.scale.is_plain else ""
+    relation = contents.model._relation()
     whose = [f"Whose ranking: {relation[0].lower()}{relation[1:]}."] if relation else []
     yield List(
         [
             *whose,
-            f"Score: {told.scale.meaning} {zero}{ties}".strip(),
+            f"Score: {contents.scale.meaning} {zero}{ties}".strip(),
             "95 % interval: where the score lies with probability 95 %, going by these answers. That of the rank says "
             "which ranks are possible.",
             "P(best): the probability that the item is the best of the list.",
@@ -314,10 +320,10 @@ def _reading(told: Contents) -> Iterator[Part]:
 
 
 @section("pairs", "Item against item")
-def _pairs(told: Contents) -> Iterator[Part]:
-    pairs = pairs_of(told.model, told.board["item"].head(MOST_ITEMS))
+def _pairs(contents: Contents) -> Iterator[Part]:
+    pairs = pairs_of(contents.model, contents.board["item"].head(MOST_ITEMS))
     n = len(pairs.items)
-    which = f"the best {n} of {grouped(len(told.board))} items" if n < len(told.board) else f"all {n} items"
+    which = f"the best {n} of {grouped(len(contents.board))} items" if n < len(contents.board) else f"all {n} items"
     yield Figure(
         pairs_chart(pairs),
         f"How often a new person would prefer the row to the column, in per cent: {which}. Columns have the numbers of "
@@ -344,21 +350,21 @@ def _pairs(told: Contents) -> Iterator[Part]:
 
 
 @section("ranks", "How sure the ranks are")
-def _ranks(told: Contents) -> Iterator[Part]:
+def _ranks(contents: Contents) -> Iterator[Part]:
     caption = "Probability of each rank, in per cent. A row that is spread out is a rank that is not known."
-    items = told.board["item"].head(MOST_ITEMS)
-    yield Figure(ranks_chart(items, rank_shares(told.model, items)), caption)
+    items = contents.board["item"].head(MOST_ITEMS)
+    yield Figure(ranks_chart(items, rank_shares(contents.model, items)), caption)
 
 
 @section("people", "How people differ")
-def _people(told: Contents) -> Iterator[Part]:
-    found = people_map(told.model)
+def _people(contents: Contents) -> Iterator[Part]:
+    found = people_map(contents.model)
     if found is not None:
         chart = people_chart(found)
         yield Figure(
             chart, f"{chart.notes} In units of the noise of one answer. Who answered little stands near the middle."
         )
-    people = told.people
+    people = contents.people
     if people is None or people.is_empty():
         return
     low, middle, high = (amount(round(q)) for q in np.quantile(people["n"].to_numpy(), [0.25, 0.5, 0.75]).tolist())
@@ -374,17 +380,17 @@ def _people(told: Contents) -> Iterator[Part]:
 
 
 @section("segments", "Segments of people")
-def _segments(told: Contents) -> Iterator[Part]:
-    if not told.model._has_segments:
+def _segments(contents: Contents) -> Iterator[Part]:
+    if not contents.model._has_segments:
         return
-    boards = [one.board for one in shared_segments(told.model, told.scale).values()]
-    unit = told.scale.of_differences
+    boards = [one.board for one in shared_segments(contents.model, contents.scale).values()]
+    unit = contents.scale.of_differences
     for column in dict.fromkeys(board["column"][0] for board in boards):
         own = [board for board in boards if board["column"][0] == column]
         title = f'Segments by "{one_line(column)}"'
         caption = f"{title}: score less the crowd's, with the number of people. A star: more than chance."
-        yield Figure(segments_chart(own, told.board, unit.unit, unit.digits), caption)
-        yield _by_segment(own, told.scale, title)
+        yield Figure(segments_chart(own, contents.board, unit.unit, unit.digits), caption)
+        yield _by_segment(own, contents.scale, title)
 
 
 SURE = "Sure"  # head of the column that counts differences beyond chance
@@ -444,8 +450,8 @@ def _difference(row: dict[str, Any], scale: Scale) -> str:
 
 
 @section("effects", "Effects of the side and of other covariates")
-def _effects(told: Contents) -> Iterator[Part]:
-    found = further_table(told.model, "covariates")
+def _effects(contents: Contents) -> Iterator[Part]:
+    found = further_table(contents.model, "covariates")
     if found is None or found.is_empty():
         return
     yield Figure(effects_chart(found), "Effects of a usual difference, with 95 % intervals.")
@@ -464,8 +470,8 @@ def _effects(told: Contents) -> Iterator[Part]:
 
 
 @section("attributes", "What attributes are worth")
-def _attributes(told: Contents) -> Iterator[Part]:
-    model = told.model
+def _attributes(contents: Contents) -> Iterator[Part]:
+    model = contents.model
     if not has_attributes(model):
         return
     if model.users_ is not None and len(model.users_) > MOST_WITH_DRAWS:
@@ -488,18 +494,18 @@ def _attributes(told: Contents) -> Iterator[Part]:
 
 
 @section("further", "What else the model knows")
-def _further(told: Contents) -> Iterator[Part]:
-    for make in told.model._further_charts().values():
+def _further(contents: Contents) -> Iterator[Part]:
+    for make in contents.model._further_charts().values():
         chart = make()
         yield Figure(chart, chart.notes)
 
 
 @section("changes", "What changed")
-def _changes(told: Contents) -> Iterator[Part]:
-    changes = told.changes
+def _changes(contents: Contents) -> Iterator[Part]:
+    changes = contents.changes
     if changes is None:
         return
-    digits = told.scale.of_differences.digits
+    digits = contents.scale.of_differences.digits
 
     def interval(one: dict[str, float], start: str = "") -> str:
         return f"{number(one[f'{start}lower'], digits)} … {number(one[f'{start}upper'], digits)}"
@@ -529,8 +535,8 @@ def _changes(told: Contents) -> Iterator[Part]:
 
 
 @section("next", "What to ask next")
-def _next(told: Contents) -> Iterator[Part]:
-    whom = "somebody who has not answered yet" if told.model.personal_ else "anybody"
+def _next(contents: Contents) -> Iterator[Part]:
+    whom = "somebody who has not answered yet" if contents.model.personal_ else "anybody"
     yield Table(f"Pairs to ask {whom}, the most useful first, with the answers that are expected", [
         Column("One item", lambda one: one["left"], "name"),
         Column("Other item", lambda one: one["right"], "name"),
@@ -538,15 +544,17 @@ def _next(told: Contents) -> Iterator[Part]:
         Column("One", lambda one: f"{100 * one['p_left']:.0f} %"),
         Column("Tie", lambda one: f"{100 * one['p_tie']:.0f} %"),
         Column("Other", lambda one: f"{100 * one['p_right']:.0f} %"),
-    ], pl.DataFrame(told.model.suggest(None, n=_QUESTIONS)).to_dicts())  # fmt: skip
-    yield (f"Least is known of the ranks of {'; '.join(needy(told.board))}. Show these items more often, to anybody.")
-    people = told.people
-    if people is None or people.is_empty() or not told.model.personal_:
+    ], pl.DataFrame(contents.model.suggest(None, n=_QUESTIONS)).to_dicts())  # fmt: skip
+    yield (
+        f"Least is known of the ranks of {'; '.join(needy(contents.board))}. Show these items more often, to anybody."
+    )
+    people = contents.people
+    if people is None or people.is_empty() or not contents.model.personal_:
         return
     fewest = people.filter(pl.col("n") == pl.col("n").min())["user"]
     n, gave = len(fewest), amount(float(people["n"].min()))  # type: ignore[arg-type]
     who = "1 person gave" if n == 1 else f"{grouped(n)} people gave"
-    named = f": {first_few(fewest.to_list())}" if told.name_people else ""
+    named = f": {first_few(fewest.to_list())}" if contents.name_people else ""
     yield (
         f"Of the {grouped(len(people))} people who answered, {who} the fewest answers ({gave} each){named}. Ask them "
         'next if everybody\'s own ranking counts: "predilect ask", or model.suggest(user), chooses the pairs.'
@@ -562,5 +570,5 @@ def needy(board: pl.DataFrame) -> list[str]:
 
 
 @section("made", "How this was made")
-def _made(told: Contents) -> Iterator[Part]:
-    yield List([f"{name}: {value}" for name, value in told.made.items()])
+def _made(contents: Contents) -> Iterator[Part]:
+    yield List([f"{name}: {value}" for name, value in contents.made.items()])

@@ -21,10 +21,10 @@ from predilect.show.report.sections import Contents
 _SHORTEST_NAME, _LONGEST_NAME = 8, 48
 
 
-def document(told: Contents) -> str:
+def document(contents: Contents) -> str:
     """The whole report as Markdown."""
-    head = f"# {_escaped(told.title)}\n\n{_escaped(told.in_short)}\n\n"
-    return head + "\n".join(f"## {head}\n\n{markdown(parts)}" for _, head, parts in told.sections)
+    head = f"# {_escaped(contents.title)}\n\n{_escaped(contents.in_short)}\n\n"
+    return head + "\n".join(f"## {head}\n\n{markdown(parts)}" for _, head, parts in contents.sections)
 
 
 def markdown(parts: Iterable[Part]) -> str:

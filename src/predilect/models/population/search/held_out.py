@@ -47,11 +47,11 @@ class HeldOut(NamedTuple):
     def together(cls, parts: list[Any]) -> Any:
         """Concatenation, of folds say."""
         pairs, orders = ([part.of_pairs(yes) for part in parts] for yes in (True, False))
-        told = [part.orders for part in parts if part.orders is not None]
+        with_orders = [part.orders for part in parts if part.orders is not None]
         columns = {name: np.concatenate([one[name] for one in (*pairs, *orders)]) for name in ("var", "weight", "kind")}
         for name in ("outcome", "mean", "delta"):
             columns[name] = np.concatenate([getattr(part, name) for part in parts])
-        return cls(**columns, orders=Orders.together(told) if told else None)
+        return cls(**columns, orders=Orders.together(with_orders) if with_orders else None)
 
     @property
     def has_ties(self) -> bool:
