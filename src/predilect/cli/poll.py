@@ -202,7 +202,7 @@ def list_(ctx: typer.Context, poll: Place) -> None:
     Example: predilect poll list /srv/polls
     """
     with session(ctx.obj) as talk:
-        live = _live()
+        live = the_live_wing()
         from predilect.live.web.hosting import polls_at
 
         rows = []
