@@ -256,7 +256,8 @@ def test_settings_that_are_none(tmp_path):
 def test_it_serves_until_it_is_told_to_stop(poll):
     file, _ = poll
     command = [sys.executable, "-m", "predilect", "poll", "serve", file, "--port", "0", "--stop-after", "100"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    told = os.environ | {"PREDILECT_SERVE_CODE": "the-secret"}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=told) as process:
         try:
             line = process.stdout.readline()
             assert "participants http://127.0.0.1:" in line
@@ -276,3 +277,5 @@ def test_it_serves_until_it_is_told_to_stop(poll):
             process.kill()
     assert process.returncode == 0, error
     assert "every answer that was acknowledged is kept" in out
+    assert "with the code that was set" in out
+    assert "the-secret" not in out + error
