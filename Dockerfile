@@ -9,7 +9,8 @@ USER polls
 WORKDIR /polls
 VOLUME /polls
 ENV OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 NUMBA_CACHE_DIR=/home/polls/numba
+ENV PREDILECT_POLL=/polls PREDILECT_SERVE_HOST=0.0.0.0 PREDILECT_SERVE_PORT=8000
 EXPOSE 8000
-HEALTHCHECK CMD python -c "import urllib.request as r; r.urlopen('http://127.0.0.1:8000/health', timeout=5)"
+HEALTHCHECK CMD python -c "import urllib.request as r; r.urlopen('http://127.0.0.1:$PREDILECT_SERVE_PORT/health', timeout=5)"
 ENTRYPOINT ["predilect", "poll"]
-CMD ["serve", "/polls", "--host", "0.0.0.0"]
+CMD ["serve"]

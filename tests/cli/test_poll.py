@@ -10,14 +10,18 @@ import subprocess
 import sys
 import time
 import urllib.request
+from pathlib import Path
 
 import pytest
 
 pytest.importorskip("sqlalchemy", reason="needs predilect[live]")
+pytest.importorskip("fastapi", reason="needs predilect[live]")
 
 from cli.running import run
 from live.polls import answered, made
+from predilect.cli.poll import _without_password
 from predilect.live import Poll
+from predilect.live.web.serving import Serving
 
 
 @pytest.fixture
@@ -84,6 +88,79 @@ def test_a_poll_is_set_paused_closed_and_opened(poll):
     told = run("poll", "set", file, "limit=3", "own_ranking=5")
     assert told.exit_code == 2
     assert "own_ranking=5 does nothing here" in told.output
+
+
+def test_items_are_added_and_retired(poll, tmp_path):
+    file, _ = poll
+    (tmp_path / "more.csv").write_text("item,image\ncocoa,https://x.example/c.png\nmate,\n", encoding="utf-8")
+    told = run("poll", "add", file, tmp_path / "more.csv")
+    assert told.exit_code == 0, told.output
+    assert "Added 2 items" in told.output
+    assert f"predilect poll set {file} images=x.example" in " ".join(told.stderr.split())
+    for wrong in (["add", file, tmp_path / "more.csv"], ["retire", file, "mate", "mata"], ["retire", file]):
+        assert run("poll", *wrong).exit_code == 2
+    assert 'Did you mean "mate"' in run("poll", "retire", file, "mata").output
+    told = run("poll", "retire", file, "mate", "tea")
+    assert told.exit_code == 0, told.output
+    with Poll.open(file, background=False) as opened:
+        states = {item.name: item.state for item in opened.items}
+    assert states == {"tea": "retired", "milk": "active", "juice": "active", "cocoa": "active", "mate": "retired"}
+    few = run("poll", "retire", file, "milk", "juice")
+    assert few.exit_code == 2
+    assert "asks no more about milk" in few.output  # what was done is said
+
+
+def test_the_polls_of_a_folder_are_listed(poll, tmp_path):
+    file, _ = poll
+    with made(tmp_path / "other.db", name="other", question="Which drink?") as other:
+        answered(other, ["ann"], 2)
+        other.pause()
+    rows = json.loads(run("poll", "list", tmp_path, "--format", "json").stdout)["polls"]
+    (one,) = json.loads(run("poll", "list", file, "--format", "json").stdout)["polls"]
+    assert one in rows
+    assert next(row for row in rows if row["poll"] == "other") == {
+        "poll": "other", "status": "paused", "question": "Which drink?", "items": 5, "people": 1, "answers": 2,
+        "place": str(tmp_path / "other.db"),
+    }  # fmt: skip
+    assert "Which drink?" in run("poll", "list", tmp_path).stdout
+    (tmp_path / "empty").mkdir()
+    empty = run("poll", "list", tmp_path / "empty")
+    assert (empty.exit_code, "There are no polls" in empty.output) == (0, True)
+    assert json.loads(run("poll", "list", tmp_path / "empty", "--format", "json").stdout)["polls"] == []
+    assert run("poll", "list", tmp_path / "nothing.db").exit_code == 2
+
+
+def test_no_password_is_printed():
+    assert _without_password("postgresql://me:se@cret@db/x") == "postgresql://me:***@db/x"
+    assert _without_password("postgresql+psycopg://db/x") == "postgresql+psycopg://db/x"
+
+
+def test_where_a_poll_is_and_how_it_is_served_may_stand_in_the_environment(poll, monkeypatch):
+    file, _ = poll
+    monkeypatch.setenv("PREDILECT_POLL", str(file))
+    for words in (["status"], ["pause"], ["close"], ["open"], ["list"], ["export"], ["erase", "--expired"], ["token"]):
+        told = run("poll", *words)
+        assert told.exit_code == 0, (words, told.output)
+    assert run("poll", "status", "elsewhere.db").exit_code == 2  # what is typed counts
+    served = []
+    monkeypatch.setattr("predilect.live.web.serving.run", lambda told, _: served.append(told))
+    told = {"HOST": "0.0.0.0", "PORT": "8001", "ROOT_PATH": "/polls", "HTTPS": "yes", "PROXIES": "10.0.0.1 10.0.0.2",
+            "PROCESSES": "2", "JOINS": "50", "ACCESS_LOG": "1", "CODE": "a-secret"}  # fmt: skip
+    for name, value in told.items():
+        monkeypatch.setenv(f"PREDILECT_SERVE_{name}", value)
+    assert run("poll", "serve").exit_code == 0
+    assert run("poll", "serve", "--port", "0", "--code", "another").exit_code == 0
+    assert served[0] == Serving(
+        str(file), "0.0.0.0", 8001, "/polls", True, ("10.0.0.1", "10.0.0.2"), 2, 50, True, None, "a-secret"
+    )
+    assert (served[1].port, served[1].code, served[1].joins) == (0, "another", 50)
+    text = run("poll", "serve", "--help").stdout
+    page = (Path(__file__).parents[2] / "docs/howto/live-polls.md").read_text(encoding="utf-8")
+    for name in ("PREDILECT_POLL", *(f"PREDILECT_SERVE_{one}" for one in told)):
+        assert name in "".join(text.replace("│", "").split()), name
+        assert name in page or name.removeprefix("PREDILECT_SERVE") in page, name
+    monkeypatch.setenv("PREDILECT_SERVE_PORT", "many")
+    assert run("poll", "serve").exit_code == 2
 
 
 def test_people_are_erased_tokens_renewed_and_files_copied(poll, tmp_path):
@@ -179,7 +256,8 @@ def test_settings_that_are_none(tmp_path):
 def test_it_serves_until_it_is_told_to_stop(poll):
     file, _ = poll
     command = [sys.executable, "-m", "predilect", "poll", "serve", file, "--port", "0", "--stop-after", "100"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    told = os.environ | {"PREDILECT_SERVE_CODE": "the-secret"}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=told) as process:
         try:
             line = process.stdout.readline()
             assert "participants http://127.0.0.1:" in line
@@ -199,3 +277,5 @@ def test_it_serves_until_it_is_told_to_stop(poll):
             process.kill()
     assert process.returncode == 0, error
     assert "every answer that was acknowledged is kept" in out
+    assert "with the code that was set" in out
+    assert "the-secret" not in out + error

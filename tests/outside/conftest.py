@@ -16,7 +16,9 @@ def browser():
     if CHROMIUM is None:
         pytest.skip("needs a browser: apt-get install chromium")
     with sync_api.sync_playwright() as playwright:
-        # No sandbox: the tests may run as root, on pages of their own.
-        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        # No sandbox: the tests may run as root, on pages of their own. Cookies of third parties are blocked.
+        chromium = playwright.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox", "--test-third-party-cookie-phaseout"]
+        )
         yield chromium
         chromium.close()

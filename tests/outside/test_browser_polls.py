@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+import http.server
 import re
+import threading
+from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -439,3 +444,128 @@ def test_an_organiser_mends_and_merges_items(opened, place, width, script):
     assert page.locator("ol.bars .beside").count() == len(poll.log.state.active())
     if script:
         check(page, address, width)
+
+
+@contextmanager
+def another_site(folder):
+    """Address of a site that serves a folder, which browsers take for another one than that of the polls."""
+
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *_):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=folder)) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield f"http://localhost:{server.server_address[1]}"
+        server.shutdown()
+        thread.join(30)
+
+
+def given(poll):
+    """Answers of a poll, by their participants."""
+    poll.log.refresh()
+    return {number: len(one.answers) for number, one in poll.log.state.people.items()}
+
+
+@pytest.mark.parametrize("kind", ["pair", "best"])
+def test_a_front_end_of_ones_own_is_what_the_documentation_shows(browser, tmp_path, kind):
+    page = (Path(__file__).parents[2] / "docs/howto/live-polls.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"^```html\n(.*?)^```$", page, re.M | re.S)
+    assert len(code.splitlines()) <= 80
+    (site := tmp_path / "site").mkdir()
+    with another_site(site) as origin:
+        with made(tmp_path, ITEMS, name="x", kind=kind, origins=[origin], consent="For a study.", limit=4) as poll:
+            pass
+        with served(str(tmp_path / "poll.db")) as (address, host):
+            own = code.replace("https://polls.example.org/api/polls/NAME", f"{address}/api/polls/x")
+            (site / "index.html").write_text(own, encoding="utf-8")
+            context = browser.new_context(viewport={"width": 360, "height": 800})
+            context.set_default_timeout(60_000)
+            page, wrong = context.new_page(), []
+            page.on("pageerror", lambda error: wrong.append(str(error)))
+            page.on("dialog", lambda dialog: wrong.append(dialog.message))
+            page.goto(origin)
+            page.wait_for_selector("text=For a study.")
+            assert axe.Axe().run(page).response["violations"] == []
+            page.get_by_role("button", name="I agree").click()
+            poll, n = host.poll("x"), 2 if kind == "pair" else 4
+            page.wait_for_selector(f"button:nth-child({n + 1})")
+            page.locator("button:enabled").first.click()
+            wait_for(page, lambda: list(given(poll).values()) == [1])
+            page.get_by_role("button", name="I cannot say").click()
+            wait_for(page, lambda: list(given(poll).values()) == [2])
+            page.reload()  # as the same participant
+            page.wait_for_selector("button:enabled")
+            page.route("**/answers", lambda route: route.abort())
+            page.locator("button:enabled").nth(1).click()
+            page.wait_for_selector("text=Please try again")
+            page.unroute("**/answers")
+            page.locator("button:enabled").nth(1).dblclick()
+            wait_for(page, lambda: list(given(poll).values()) == [3])
+            page.wait_for_timeout(A_GLANCE)
+            page.locator("button:enabled").first.click()
+            page.wait_for_selector("text=Thank you!")
+            assert list(given(poll).values()) == [4]
+            (somebody,) = poll.log.state.people.values()
+            assert all(one.shown_ms >= A_GLANCE - 100 for one in somebody.answers.values())
+            assert wrong == []
+            poll.change(origins=[])  # and whoever is named no more is kept out
+            page.reload()
+            page.wait_for_selector("#said:not(:empty)")
+            assert page.locator("button").count() == 0
+            context.close()
+
+
+def wait_for(page, holds):
+    for _ in range(600):
+        if holds():
+            return
+        page.wait_for_timeout(50)
+    raise AssertionError("it does not come true")
+
+
+@pytest.mark.parametrize("at_once", [False, True])
+@pytest.mark.parametrize(("is_secure", "is_named"), [(True, True), (False, True), (True, False)])
+def test_a_poll_is_answered_in_a_frame_of_a_site_that_is_named(browser, tmp_path, is_secure, is_named, at_once):
+    (site := tmp_path / "site").mkdir()
+    with another_site(site) as origin:
+        origins = [origin] if is_named else ["https://city.example"]
+        with made(tmp_path, ITEMS, name="x", origins=origins, question="Which idea?", at_once=at_once):
+            pass
+        with served(str(tmp_path / "poll.db"), is_secure=is_secure) as (address, host):
+            snippet = f'<iframe src="{address}/p/x" title="Which idea?" width="100%" height="800"></iframe>'
+            (site / "index.html").write_text(f"<!DOCTYPE html><p>Our city</p>{snippet}", encoding="utf-8")
+            context = browser.new_context(viewport={"width": 800, "height": 900})
+            context.set_default_timeout(60_000)
+            page, refused = context.new_page(), []
+            page.on("console", lambda said: refused.append(said.text) if "frame-ancestors" in said.text else None)
+            page.goto(origin)
+            frame, poll = page.frame_locator("iframe"), host.poll("x")
+            if not is_named:
+                wait_for(page, lambda: refused)
+                assert frame.locator("form").count() == 0
+                context.close()
+                return
+            if at_once:
+                page.wait_for_timeout(A_GLANCE)
+                frame.locator("#now button.card").first.click()
+            else:
+                frame.locator("input[name=agreed]").check()
+                frame.locator("button.main").click()
+            if not is_secure:  # no browser keeps a cookie there; whoever comes is told, and can get out
+                frame.get_by_text("keeps no cookie in this frame").wait_for()
+                with context.expect_page() as alone:
+                    frame.get_by_role("link", name="Open the poll").click()
+                alone.value.wait_for_selector("input[name=agreed], #now button.card")
+                context.close()
+                return
+            for n in range(1 if at_once else 0, 3):
+                frame.get_by_text(f"Answered: {n}").wait_for()
+                page.wait_for_timeout(A_GLANCE)
+                frame.locator("#now button.card").first.click()
+            frame.get_by_text("Answered: 3").wait_for()
+            page.reload()
+            frame.get_by_text("Answered: 3").wait_for()
+            assert list(given(poll).values()) == [3]
+            context.close()

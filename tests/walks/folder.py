@@ -259,7 +259,10 @@ class FolderWalk(RuleBasedStateMachine):
             if then.answers is None and not then.ways:
                 self.wrong("a way that is refused", f"{way}\n{then.problem}")
 
-    @rule(data=st.data(), command=st.sampled_from(["new", "status", "export", "erase", "token", "backup"]))
+    @rule(
+        data=st.data(),
+        command=st.sampled_from(["new", "status", "export", "erase", "token", "backup", "add", "retire", "list"]),
+    )
     def poll(self, data: Any, command: str) -> None:
         """A live poll of whatever there is, and what can be asked of it without a server."""
         self.run(*data.draw(lines(self, f"poll {command}"), label="type"))

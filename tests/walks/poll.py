@@ -58,6 +58,7 @@ SETTINGS = {
     "difficulty": st.sampled_from([0.0, 0.5, 0.6]),
     "retention_days": st.integers(0, 3),
     "images": st.sampled_from([(), ("images.example.org",)]),
+    "origins": st.sampled_from([(), ("https://city.example", "http://localhost:8080")]),
     "pids": st.sampled_from(["none", "open", "signed"]),
     "completion": st.sampled_from(["", "https://panel.example/done"]),
 }
@@ -480,7 +481,10 @@ class PollWalk(Looks, RuleBasedStateMachine):
 
     # The organiser
 
-    @rule(way=st.sampled_from(["one", "api", "page"]), names=st.lists(st.sampled_from([*NAMES, "mate"]), max_size=2))
+    @rule(
+        way=st.sampled_from(["one", "api", "page", "command"]),
+        names=st.lists(st.sampled_from([*NAMES, "mate"]), max_size=2),
+    )
     def add(self, way: str, names: list[str]) -> None:
         """Add items."""
         there = {item.name for item in self.items.values()}
@@ -505,7 +509,7 @@ class PollWalk(Looks, RuleBasedStateMachine):
                 there.name = next(row["item"] for row in self.ways["one"].export("items") if row["number"] == item)
             self.fresh = False
 
-    @rule(way=st.sampled_from(["one", "api", "page"]), item=st.integers(1, 8))
+    @rule(way=st.sampled_from(["one", "api", "page", "command"]), item=st.integers(1, 8))
     def retire(self, way: str, item: int) -> None:
         """Ask no more about an item."""
         there = self.items.get(item)
@@ -602,7 +606,7 @@ class PollWalk(Looks, RuleBasedStateMachine):
         for person in self.everybody:
             person.void |= {one for one in self.open_questions(person) if which(person.questions[one])}
 
-    @rule(way=st.sampled_from(["one", "api", "page"]), status=st.sampled_from(["paused", "closed", "open"]))
+    @rule(way=st.sampled_from(["one", "api", "page", "command"]), status=st.sampled_from(["paused", "closed", "open"]))
     def set_status(self, way: str, status: str) -> None:
         """Pause, close or open the poll."""
         if self.do(way, "set_status", status)[0]:

@@ -158,6 +158,21 @@ class Looks(Account):
             found = re.search(rf"^{name} (\d+)$", told, flags=re.M)
             self.check(found and int(found[1]) == n, f"metrics say another number: {name}", f"not {n}: {told}")
 
+    def look_at_other_sites(self, way: str) -> None:
+        """Sites that the settings name, and no others, may show the pages of participants and call their API."""
+        for origin in ("https://city.example", "https://other.example"):
+            is_named = origin in self.settings["origins"]
+            for method, status in (("GET", 200), ("OPTIONS", 204 if is_named else 405)):
+                called = self.ways["api"].send(method, f"/api/polls/{self.name}", headers={"origin": origin})
+                self.check(called.status_code == status, "a call from another site is answered otherwise", origin)
+                told = called.headers.get("access-control-allow-origin")
+                self.check(told == (origin if is_named else None), "another site may call, or one that is named not",
+                           f"{origin}: {told}")  # fmt: skip
+            told = self.ways["api"].send("GET", f"/p/{self.name}").headers["content-security-policy"]
+            self.check((origin in told) == is_named, "another site may show it, or one that is named not", told)
+            told = self.ways["api"].send("GET", f"/o/{self.name}").headers["content-security-policy"]
+            self.check("frame-ancestors 'none'" in told, "another site may show pages of the organiser", told)
+
     def look_at_pages(self, way: str) -> None:
         for path in ("", "/items", "/people", "/settings"):
             self.do("page", "of_organiser", path)

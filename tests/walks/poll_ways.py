@@ -485,7 +485,7 @@ class Command:
         self._file, self._name = file, name
 
     def _do(self, verb: str, *words: str) -> str:
-        ran = run("poll", verb, self._file, *words, "--name", self._name)
+        ran = run("poll", verb, "--name", self._name, self._file, *words)
         if ran.exit_code:
             unexpected = ran.exception is not None and not isinstance(ran.exception, SystemExit)
             raise Refusal(500 if unexpected or ran.exit_code > 3 else 400, f"{ran.output} {ran.exception or ''}")
@@ -493,6 +493,18 @@ class Command:
 
     def erase(self, called: str) -> None:
         self._do("erase", called)
+
+    def add(self, names: list[str]) -> None:
+        file = self._file.with_suffix(".items.txt")
+        file.write_text("\n".join(names), encoding="utf-8")
+        self._do("add", str(file))
+
+    def retire(self, item: int) -> None:
+        names = {row["number"]: row["item"] for row in self.export("items")}
+        self._do("retire", "--", str(names.get(item) or f"no item {item}"))
+
+    def set_status(self, status: str) -> None:
+        self._do({"open": "open", "paused": "pause", "closed": "close"}[status])
 
     def status(self) -> dict[str, Any]:
         return dict(json.loads(self._do("status", "--format", "json")))

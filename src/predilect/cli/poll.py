@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import sys
 import time
@@ -29,9 +30,20 @@ app = typer.Typer(
     "poll.db.",
 )  # fmt: skip
 
-Database = Annotated[
-    str, typer.Argument(metavar="POLL", show_default=False, help="A file, poll.db, or postgresql://HOST/NAME.")
-]
+_PLACE: dict[str, Any] = {"metavar": "POLL", "show_default": False}
+_DATABASE = "A file, poll.db, or postgresql://HOST/NAME."
+_PLACES = "A file, a folder of such files, or postgresql://HOST/NAME."
+DatabaseFirst = Annotated[str, typer.Argument(help=_DATABASE, **_PLACE)]  # more arguments follow
+Database = Annotated[str, typer.Argument(help=_DATABASE, envvar="PREDILECT_POLL", **_PLACE)]
+Place = Annotated[str, typer.Argument(help=_PLACES, envvar="PREDILECT_POLL", **_PLACE)]
+Items = Annotated[
+    Path,
+    typer.Argument(
+        metavar="ITEMS", show_default=False,
+        help="What is compared: a text file with one a line, or a table with columns item, image and attributes; - for "
+        "standard input.",
+    ),
+]  # fmt: skip
 Name = Annotated[
     str | None, typer.Option("--name", metavar="NAME", show_default="the only one", help="Which poll of several.")
 ]
@@ -43,15 +55,8 @@ ExportName = StrEnum("ExportName", ["answers", "shown", "items", "board", "parti
 @app.command("new")
 def new(
     ctx: typer.Context,
-    poll: Database,
-    items: Annotated[
-        Path,
-        typer.Argument(
-            metavar="ITEMS", show_default=False,
-            help="What is compared: a text file with one a line, or a table with columns item, image and attributes; - "
-            "for standard input.",
-        ),
-    ],
+    poll: DatabaseFirst,
+    items: Items,
     question: Annotated[
         str, typer.Option("--question", metavar="TEXT", show_default=False, help="What everybody is asked.")
     ],
@@ -74,7 +79,7 @@ def new(
         typer.Option(
             "--set", metavar="KEY=VALUE", help="Another setting, as often as needed: instruction, consent, language, "
             "ties, skips, undo, at_once, proposals, limit, own_ranking, public, smallest_group, level, retest, "
-            "difficulty, retention_days, images, pids, completion, size, top.",
+            "difficulty, retention_days, images, origins, pids, completion, size, top.",
         ),
     ] = None,
     name: Annotated[
@@ -94,8 +99,7 @@ def new(
             poll, question=question, items=given, name=name, background=False, criteria=criterion or [], **settings
         )
         with made:
-            hosts = {urlsplit(item.image).netloc for item in made.items if item.image} - set(made.settings.images)
-            for host in sorted(hosts):
+            for host in _not_shown(made):
                 talk.warn(f"Images of {host} are not shown without --set images={host}, as it sees who looks at them")
             told = {"poll": made.name, "items": len(given), "token": made.token}
             if talk.kind == "table":
@@ -108,39 +112,74 @@ def new(
 @app.command("serve")
 def serve(
     ctx: typer.Context,
-    poll: Annotated[
-        str,
-        typer.Argument(
-            metavar="POLL", show_default=False, help="A file, a folder of such files, or postgresql://HOST/NAME."
-        ),
-    ],
+    poll: Place,
     host: Annotated[
-        str, typer.Option("--host", metavar="ADDRESS", help="Where to listen; 0.0.0.0 for every network.")
+        str,
+        typer.Option(
+            "--host", metavar="ADDRESS", envvar="PREDILECT_SERVE_HOST",
+            help="Where to listen; 0.0.0.0 for every network.",
+        ),
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", metavar="N", min=0, max=65535, help="0 for any that is free.")] = 8000,
+    port: Annotated[
+        int,
+        typer.Option(
+            "--port", metavar="N", envvar="PREDILECT_SERVE_PORT", min=0, max=65535, help="0 for any that is free."
+        ),
+    ] = 8000,
     root_path: Annotated[
-        str, typer.Option("--root-path", metavar="PATH", help="Path below which a proxy puts it, such as /polls.")
+        str,
+        typer.Option(
+            "--root-path", metavar="PATH", envvar="PREDILECT_SERVE_ROOT_PATH",
+            help="Path below which a proxy puts it, such as /polls.",
+        ),
     ] = "",
     https: Annotated[
-        bool, typer.Option("--https", help="Visitors come by TLS, through a proxy: cookies are marked as secure.")
+        bool,
+        typer.Option(
+            "--https", envvar="PREDILECT_SERVE_HTTPS",
+            help="Visitors come by TLS, through a proxy: cookies are marked as secure.",
+        ),
     ] = False,
     proxies: Annotated[
         list[str] | None,
-        typer.Option("--proxy", metavar="ADDRESS", help="A proxy whose X-Forwarded-For is believed; repeatable."),
+        typer.Option(
+            "--proxy", metavar="ADDRESS", envvar="PREDILECT_SERVE_PROXIES",
+            help="A proxy whose X-Forwarded-For is believed; repeatable.",
+        ),
     ] = None,
     processes: Annotated[
-        int, typer.Option("--processes", metavar="N", min=1, max=64, help="Processes that answer.")
+        int,
+        typer.Option(
+            "--processes", metavar="N", envvar="PREDILECT_SERVE_PROCESSES", min=1, max=64,
+            help="Processes that answer.",
+        ),
     ] = 1,
     joins: Annotated[
-        int, typer.Option("--joins", metavar="N", min=1, help="New participants of one address in a minute.")
+        int,
+        typer.Option(
+            "--joins", metavar="N", envvar="PREDILECT_SERVE_JOINS", min=1,
+            help="New participants of one address in a minute.",
+        ),
     ] = 600,
     access_log: Annotated[
-        bool, typer.Option("--access-log", help="Write a line for each request, with addresses of visitors.")
+        bool,
+        typer.Option(
+            "--access-log", envvar="PREDILECT_SERVE_ACCESS_LOG",
+            help="Write a line for each request, with addresses of visitors.",
+        ),
     ] = False,
+    code: Annotated[
+        str,
+        typer.Option(
+            "--code", metavar="TEXT", envvar="PREDILECT_SERVE_CODE", show_default="at random",
+            help="What somebody needs who makes a poll on the pages; better in the environment than here, where other "
+            "users of the machine see it.",
+        ),
+    ] = "",
     seconds: Annotated[
         float | None, typer.Option("--stop-after", metavar="SECONDS", min=0.1, help="Stop by itself; for trials.")
     ] = None,
-) -> None:
+) -> None:  # fmt: skip
     """Serve the pages and the API of a poll, or of all polls of a folder, until Ctrl-C or SIGTERM.
 
     Example: predilect poll serve poll.db --port 8080
@@ -150,8 +189,34 @@ def serve(
         the_live_wing()
         from predilect.live.web.serving import Serving, run
 
-        told = Serving(poll, host, port, root_path, https, tuple(proxies or ()), processes, joins, access_log, seconds)
+        told = Serving(
+            poll, host, port, root_path, https, tuple(proxies or ()), processes, joins, access_log, seconds, code
+        )
         run(told, talk.say)
+
+
+@app.command("list")
+def list_(ctx: typer.Context, poll: Place) -> None:
+    """List the polls of a file, of a folder, or of a PostgreSQL.
+
+    Example: predilect poll list /srv/polls
+    """
+    with session(ctx.obj) as talk:
+        live = the_live_wing()
+        from predilect.live.web.hosting import polls_at
+
+        rows = []
+        for name, place in polls_at(poll).items():
+            with live.Poll.open(place, name, background=False) as opened:
+                found = opened.numbers()
+                rows.append(
+                    {"poll": name, "status": opened.status, "question": opened.settings.question,
+                     "items": sum(item.state == "active" for item in opened.items),
+                     "people": found["participants"], "answers": found["answers"], "place": _without_password(place)}
+                )  # fmt: skip
+        if not rows:
+            talk.say(f"There are no polls in {_without_password(poll)}.")
+        _print(talk, rows, "poll-list", {"polls": rows})
 
 
 @app.command("status")
@@ -189,7 +254,7 @@ def status(ctx: typer.Context, poll: Database, name: Name = None) -> None:
 @app.command("set")
 def change(
     ctx: typer.Context,
-    poll: Database,
+    poll: DatabaseFirst,
     settings: Annotated[
         list[str],
         typer.Argument(metavar="KEY=VALUE...", show_default=False, help="As --set of predilect poll new has them."),
@@ -203,6 +268,45 @@ def change(
     with session(ctx.obj) as talk, _open(poll, name) as opened:
         opened.change(**_settings(settings))
         talk.say(f"Changed {', '.join(one.partition('=')[0] for one in settings)} of {opened.name}.")
+
+
+@app.command("add")
+def add(ctx: typer.Context, poll: DatabaseFirst, items: Items, name: Name = None) -> None:
+    """Add items to a poll that there is; all of them, or where one is there already none.
+
+    Example: predilect poll add poll.db more-ideas.txt
+    """
+    with session(ctx.obj) as talk:
+        given = _items(talk, items)
+        with _open(poll, name) as opened:
+            opened.add_items(given)
+            hosts = _not_shown(opened)
+            if hosts:
+                wanted = ",".join([*opened.settings.images, *hosts])
+                talk.warn(
+                    f"Images of {', '.join(hosts)} are not shown without predilect poll set {as_typed(poll)} "
+                    f"images={wanted}, as these see who looks at them"
+                )
+            talk.say(f"Added {len(given)} items to {opened.name}.")
+
+
+@app.command("retire")
+def retire(
+    ctx: typer.Context,
+    poll: DatabaseFirst,
+    items: Annotated[list[str], typer.Argument(metavar="ITEM...", show_default=False, help="Names of items.")],
+    name: Name = None,
+) -> None:
+    """Ask no more about items; their answers stay.
+
+    Example: predilect poll retire poll.db "Free coffee"
+    """
+    with session(ctx.obj) as talk, _open(poll, name) as opened:
+        from predilect.live.given import item_of
+
+        for found in [item_of(opened.items, one) for one in items]:  # all are there, or nothing is done
+            opened.retire(found.number)
+            talk.say(f"{opened.name} asks no more about {found.name}.")
 
 
 def _to(word: str, become: str, act: str, help_text: str) -> None:
@@ -321,7 +425,7 @@ def token(
 @app.command("backup")
 def backup(
     ctx: typer.Context,
-    poll: Database,
+    poll: DatabaseFirst,
     target: Annotated[Path, typer.Argument(metavar="COPY", show_default=False, help="File to make.")],
 ) -> None:
     """Copy an SQLite file of polls while it is in use; PostgreSQL has pg_dump.
@@ -351,6 +455,16 @@ def the_live_wing() -> Any:
 def _open(poll: str, name: str | None) -> Poll:
     opened: Poll = the_live_wing().Poll.open(poll, name, background=False)
     return opened
+
+
+def _not_shown(poll: Poll) -> list[str]:
+    """Hosts of images that the settings do not name."""
+    return sorted({urlsplit(item.image).netloc for item in poll.items if item.image} - set(poll.settings.images))
+
+
+def _without_password(place: str | Path) -> str:
+    """A place as it may be printed."""
+    return re.sub(r"(?<=://)([^/@:]*):[^/]*@", r"\1:***@", str(place))
 
 
 def _erased(poll: Poll, number: int) -> bool:

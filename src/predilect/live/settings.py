@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Literal, NamedTuple, get_args
@@ -18,6 +19,7 @@ Pids = Literal["none", "open", "signed"]
 LONGEST_TEXT = 500  # characters of an item, or of anything else that participants write
 _LONGEST_PAGE = 10_000
 _MOST_CRITERIA = 10
+_ORIGIN = re.compile(r"(?P<scheme>https?)://(?P<host>[a-z0-9]([a-z0-9.-]*[a-z0-9])?)(:(?P<port>[0-9]{1,5}))?/?")
 
 # May not change once people have answered: answers would mean something else.
 FIXED = ("kind", "size", "criteria", "ties")
@@ -72,6 +74,9 @@ class Settings:
         Days after which a closed poll's participants are erased by ``predilect poll erase --expired``; 0: kept.
     images : tuple of str, default ()
         Hosts from which images may be shown; they see the addresses of participants.
+    origins : tuple of str, default ()
+        Sites that may show the participants' pages in a frame and call their part of the API from a script, such as
+        https://city.example.
     pids : {"none", "open", "signed"}, default "none"
         Whether a link may carry a panel's id, ``?pid=``; "signed" ones can resume, and answer as one participant only.
     completion : str, default ""
@@ -101,12 +106,13 @@ class Settings:
     difficulty: float = 0.0
     retention_days: int = 0
     images: tuple[str, ...] = ()
+    origins: tuple[str, ...] = ()
     pids: Pids = "none"
     completion: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "question", _text("question", self.question, LONGEST_TEXT, needed=True))
-        for name in ("criteria", "images"):
+        for name in ("criteria", "images", "origins"):
             object.__setattr__(self, name, _texts(name, getattr(self, name)))
         for name in ("instruction", "consent"):
             _text(name, getattr(self, name), _LONGEST_PAGE)
@@ -138,6 +144,7 @@ class Settings:
         for host in self.images:
             if urlsplit(f"//{host}").netloc != host or "'" in host or ";" in host or "," in host:
                 raise DataError(f"images are hosts, such as images.example.org; got {quoted(host)}")
+        object.__setattr__(self, "origins", tuple(dict.fromkeys(map(_origin, self.origins))))
 
     @property
     def n_shown(self) -> int:
@@ -240,6 +247,15 @@ def _texts(name: str, value: Any) -> tuple[str, ...]:
     if len(set(found)) < len(found):
         raise DataError(f"{name} has the same text twice")
     return found
+
+
+def _origin(address: str) -> str:
+    """A site as browsers name it: scheme, host, and a port that is not the usual one."""
+    found = _ORIGIN.fullmatch(address.lower())
+    if found is None or int(found["port"] or 0) > 65_535:
+        raise DataError(f"origins are sites without a path, such as https://city.example; got {quoted(address)}")
+    port = "" if int(found["port"] or 0) in (0, {"http": 80, "https": 443}[found["scheme"]]) else f":{found['port']}"
+    return f"{found['scheme']}://{found['host']}{port}"
 
 
 def storable(text: str) -> str:

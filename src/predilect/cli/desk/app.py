@@ -40,7 +40,7 @@ from predilect.cli.desk.looks import Looks
 from predilect.cli.desk.shelf import Shelf
 from predilect.cli.desk.work import Jobs
 from predilect.errors import DataError, PredilectError
-from predilect.live.web.access import POLICY
+from predilect.live.web.access import policy
 from predilect.live.web.organiser import policy_of
 from predilect.show.report.page import as_html, page
 from predilect.show.report.tables import write_csv
@@ -131,7 +131,7 @@ def _desk(request: Request) -> Desk:
 
 def _page(request: Request, template: str, status: int = 200, **values: Any) -> Response:
     text = templates.get_template(template).render(root=_desk(request).root, **values)
-    return HTMLResponse(text, status, headers=_headers(POLICY.format(images="")))
+    return HTMLResponse(text, status, headers=_headers(policy()))
 
 
 def _headers(policy: str) -> dict[str, str]:

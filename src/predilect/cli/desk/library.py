@@ -172,16 +172,12 @@ class Library:
 
 def polls_in(path: Path) -> list[str]:
     """Names of the live polls whose log a file is; none of any other file."""
-    from predilect.live.web.hosting import Host
+    from predilect.live.web.hosting import polls_at
 
     try:
-        host = Host(str(path))
+        return list(polls_at(str(path)))
     except (DataError, OSError):
         return []
-    try:
-        return host.names()
-    finally:
-        host.close()
 
 
 def _loaded(place: Path) -> OpenResults:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+from collections.abc import Sequence
 from ipaddress import IPv4Address, ip_address, ip_network
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -15,10 +16,17 @@ from predilect.live.poll import Poll
 from predilect.live.web.hosting import Host, form_token
 from predilect.live.web.limits import Rate
 
-POLICY = (
+_POLICY = (
     "default-src 'self'; script-src 'self'; style-src 'self'; img-src 'self'{images}; form-action 'self'; "
-    "base-uri 'none'; object-src 'none'; frame-ancestors 'none'"
+    "base-uri 'none'; object-src 'none'; frame-ancestors {ancestors}"
 )
+
+
+def policy(images: Sequence[str] = (), origins: Sequence[str] = ()) -> str:
+    """What a page may load: images of these hosts; and which sites may show it in a frame."""
+    return _POLICY.format(images="".join(f" https://{one}" for one in images), ancestors=" ".join(origins) or "'none'")
+
+
 _LASTS = {"participant": 365 * 86_400, "organiser": 7 * 86_400}  # seconds; the organiser's cookie is the token itself
 _LONGEST_SECRET = 200
 
@@ -106,16 +114,31 @@ class Access:
         """Set the cookie of a participant or an organiser, for the pages of this poll alone."""
         path = f"{self.root}/{'p' if what == 'participant' else 'o'}/{poll.name}"
         for place in (path, f"{self.root}/api/polls/{poll.name}"):
-            answer.set_cookie(
-                f"{what}-{poll.name}", secret, max_age=_LASTS[what], path=place, httponly=True, samesite="lax",
-                secure=self.is_secure,
-            )  # fmt: skip
+            self.keep(
+                answer, f"{what}-{poll.name}", secret, _LASTS[what], place, poll if what == "participant" else None
+            )
+
+    def keep(self, answer: Response, name: str, value: str, seconds: int, path: str, poll: Poll | None) -> None:
+        """Set a cookie; for a participant of a ``poll`` that other sites may show, in their frames too.
+
+        Browsers keep a cookie within another site's frame only by TLS, and many only apart for each such site.
+        """
+        in_frames = poll is not None and bool(poll.settings.origins) and self.is_secure
+        answer.set_cookie(
+            name, value, max_age=seconds, path=path, httponly=True, samesite="none" if in_frames else "lax",
+            secure=self.is_secure,
+        )  # fmt: skip
+        if in_frames:  # Python knows the attribute from 3.14 on
+            header, told = answer.raw_headers[-1]
+            answer.raw_headers[-1] = header, told + b"; Partitioned"
 
     def forget(self, answer: Response, what: str, poll: Poll) -> None:
         """Remove that cookie."""
         path = f"{self.root}/{'p' if what == 'participant' else 'o'}/{poll.name}"
         for place in (path, f"{self.root}/api/polls/{poll.name}"):
             answer.delete_cookie(f"{what}-{poll.name}", path=place)
+            if what == "participant":  # as a frame has it, which is another one
+                self.keep(answer, f"{what}-{poll.name}", "", 0, place, poll)
 
 
 def address_of(request: Request) -> str:

@@ -154,11 +154,17 @@ class Status(_Given):
     status: Literal["open", "paused", "closed"]
 
 
+class Failing(BaseModel):
+    """Why something was not done, in words for people; of whatever kind it is."""
+
+    error: str = Field(examples=["join the poll first"])
+
+
 REFUSALS: dict[int | str, dict[str, Any]] = {
-    status: {"description": said, "content": {"application/json": {"example": {"error": "..."}}}}
+    status: {"description": said, "model": Failing}
     for status, said in {
         400: "not what the poll takes", 403: "not allowed", 404: "not there", 409: "not now", 422: "not readable",
-        429: "too many requests",
+        429: "too many requests; Retry-After says for how many seconds", 503: "nothing can be kept at the moment",
     }.items()
 }  # fmt: skip
 
@@ -205,6 +211,7 @@ Who = Annotated[Visitor, Depends(whose)]
 Writer = Annotated[Visitor, Depends(answering)]
 ItemNumber = Annotated[int, Path(ge=1, le=2**53)]
 Criterion = Annotated[int, Query(ge=0, le=9)]
+PARTICIPANTS = "participants"
 OF_ORGANISER: dict[str, Any] = {"tags": ["organiser"], "dependencies": [Depends(ruled)]}
 _log = logging.getLogger("predilect.live")
 routes = APIRouter(prefix="/api/polls/{poll}", responses=REFUSALS)
@@ -215,7 +222,7 @@ def _body(model: type[BaseModel]) -> dict[str, Any]:
     return {"requestBody": {"required": True, "content": {"application/json": {"schema": model.model_json_schema()}}}}
 
 
-@routes.get("", tags=["participants"])
+@routes.get("", tags=[PARTICIPANTS])
 def describe(poll: ThePoll) -> dict[str, Any]:
     """What the poll asks, and what it takes."""
     settings = poll.settings
@@ -227,20 +234,20 @@ def describe(poll: ThePoll) -> dict[str, Any]:
     }  # fmt: skip
 
 
-@routes.post("/participants", status_code=201, tags=["participants"])
+@routes.post("/participants", status_code=201, tags=[PARTICIPANTS])
 def join(request: Request, poll: ThePoll, joining: Joining) -> Joined:
     """Take part; the secret is sent this once."""
     access_of(request).joins.take(address_of(request))
     return Joined(secret=joined(poll, joining.language, joining.pid, joining.signature))
 
 
-@routes.post("/questions", tags=["participants"])
+@routes.post("/questions", tags=[PARTICIPANTS])
 def ask(poll: ThePoll, who: Who, n: Annotated[int, Query(ge=1, le=5)] = 1) -> list[NextQuestion]:
     """The next questions: the same until they are answered."""
     return [_asked(question) for question in poll.ask(who.number, n)]
 
 
-@routes.post("/answers", status_code=201, response_model=Receipt, tags=["participants"], openapi_extra=_body(Answering))
+@routes.post("/answers", status_code=201, response_model=Receipt, tags=[PARTICIPANTS], openapi_extra=_body(Answering))
 async def tell(request: Request, poll: Annotated[str, Path(max_length=64)]) -> Response:
     """Keep an answer: it is on the disk when this one is sent."""
     # Without FastAPI's dependencies, which took more of the time than all else of this request, the most frequent one.
@@ -258,26 +265,26 @@ async def tell(request: Request, poll: Annotated[str, Path(max_length=64)]) -> R
     return Response(kept.model_dump_json(), 201, media_type="application/json")
 
 
-@routes.put("/answers/{answer}", tags=["participants"])
+@routes.put("/answers/{answer}", tags=[PARTICIPANTS])
 def replace(poll: ThePoll, who: Writer, answer: ItemNumber, given: Replacing) -> Receipt:
     """Put an answer in the place of an earlier one."""
     told = poll.replace(who.number, answer, given.answer, key=given.key)
     return Receipt(answer=told.answer, repeated=told.repeated)
 
 
-@routes.post("/undo", tags=["participants"])
+@routes.post("/undo", tags=[PARTICIPANTS])
 def undo(poll: ThePoll, who: Writer, given: WithKey) -> dict[str, int]:
     """Take back the last answer."""
     return {"answer": poll.undo(who.number, key=given.key)}
 
 
-@routes.post("/proposals", status_code=201, tags=["participants"])
+@routes.post("/proposals", status_code=201, tags=[PARTICIPANTS])
 def propose(poll: ThePoll, who: Writer, given: Proposing) -> dict[str, int]:
     """Propose an item."""
     return {"item": poll.propose_item(who.number, given.text, key=given.key)}
 
 
-@routes.get("/alike", tags=["participants"])
+@routes.get("/alike", tags=[PARTICIPANTS])
 def alike(poll: ThePoll, who: Who, text: Annotated[Stored, Query(min_length=1, max_length=LONGEST_TEXT)]) -> list[
     QuestionItem
 ]:  # fmt: skip
@@ -285,20 +292,20 @@ def alike(poll: ThePoll, who: Who, text: Annotated[Stored, Query(min_length=1, m
     return [_shown(item) for item in poll.alike(text)]
 
 
-@routes.post("/items/{item}/report", status_code=204, response_model=None, tags=["participants"])
+@routes.post("/items/{item}/report", status_code=204, response_model=None, tags=[PARTICIPANTS])
 def report(poll: ThePoll, who: Writer, item: ItemNumber) -> None:
     """Tell the organiser that an item should not be there."""
     poll.report(who.number, item)
 
 
-@routes.get("/me", tags=["participants"])
+@routes.get("/me", tags=[PARTICIPANTS])
 def me(poll: ThePoll, who: Who) -> dict[str, Any]:
     """How far this participant is, and all that is kept of them."""
     progress = poll.progress(who.number)
     return {"answered": progress.answered, "left": progress.left, "kept": poll.own(who.number)}
 
 
-@routes.get("/me/ranking", tags=["participants"])
+@routes.get("/me/ranking", tags=[PARTICIPANTS])
 def mine(poll: ThePoll, who: Who, criterion: Criterion = 0) -> list[dict[str, Any]]:
     """The participant's own ranking, once there are answers enough."""
     table = poll.mine(who.number, criterion)
@@ -307,13 +314,13 @@ def mine(poll: ThePoll, who: Who, criterion: Criterion = 0) -> list[dict[str, An
     return _rows(table)
 
 
-@routes.delete("/me", status_code=204, response_model=None, tags=["participants"])
+@routes.delete("/me", status_code=204, response_model=None, tags=[PARTICIPANTS])
 def leave(poll: ThePoll, who: Who) -> Response:
     """Erase this participant; 202 if old pages of the file are overwritten only later."""
     return Response(status_code=204 if erased(poll, who.number) else 202)
 
 
-@routes.get("/board", tags=["participants"])
+@routes.get("/board", tags=[PARTICIPANTS])
 def board(request: Request, poll: ThePoll, criterion: Criterion = 0) -> list[dict[str, Any]]:
     """The crowd's board: of everybody where it is public, otherwise of the organiser."""
     if not poll.settings.public:

@@ -26,12 +26,14 @@ from predilect.errors import OutputError
 from predilect.live.given import Refused
 from predilect.live.poll import Poll
 from predilect.live.web import api, organiser, pages, results
-from predilect.live.web.access import POLICY, Access
+from predilect.live.web.access import Access, policy
+from predilect.live.web.describing import describe
+from predilect.live.web.elsewhere import Elsewhere
 from predilect.live.web.hosting import Host
 
 _LONGEST_BODY = 1_000_000  # bytes
 _HEADERS = {
-    "Content-Security-Policy": POLICY.format(images=""), "Referrer-Policy": "no-referrer",
+    "Content-Security-Policy": policy(), "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
 }  # fmt: skip
 _log = logging.getLogger("predilect.live")
@@ -55,7 +57,9 @@ def create_app(host: Host, *, joins: int = 600, is_secure: bool = False, root: s
     app.include_router(pages.routes)
     app.include_router(results.routes)
     app.include_router(organiser.routes)
+    describe(app)
     app.mount("/static", StaticFiles(directory=str(files("predilect.live.web") / "static")), name="static")
+    app.add_middleware(Elsewhere, host=host, root=root)
     app.add_middleware(Around, counts=app.state.counts, seconds=app.state.seconds, root=root)
     app.add_api_route("/favicon.ico", _icon, include_in_schema=False)
     app.add_api_route("/health", _health, include_in_schema=False)

@@ -37,14 +37,7 @@ class Host:
 
     def _look(self) -> None:
         """Find the polls that there are."""
-        files: list[str | Path] = [self.place] if self.folder is None else sorted(self.folder.glob("*.db"))
-        found: dict[str, str | Path] = {}
-        for file in files:
-            for name in _names_in(file):
-                if name in found:
-                    raise DataError(f'{found[name]} and {file} both hold a poll "{name}". Move one of them away')
-                found[name] = file
-        self._files = found
+        self._files = polls_at(self.place)
 
     def names(self) -> list[str]:
         """Names of the polls."""
@@ -93,6 +86,22 @@ class Host:
     def close(self) -> None:
         """Finish what is being written, and let go of everything."""
         self.each(Poll.disconnect)
+
+
+def polls_at(place: str) -> dict[str, str | Path]:
+    """Names of the polls at a place, and the file, or the address of the database, that holds each.
+
+    Raises DataError if there is no such place, or two of its files hold polls of one name.
+    """
+    is_folder = "://" not in place and Path(place).is_dir()
+    files: list[str | Path] = [*sorted(Path(place).glob("*.db"))] if is_folder else [place]
+    found: dict[str, str | Path] = {}
+    for file in files:
+        for name in _names_in(file):
+            if name in found:
+                raise DataError(f'{found[name]} and {file} both hold a poll "{name}". Move one of them away')
+            found[name] = file
+    return found
 
 
 def _names_in(place: str | Path) -> list[str]:

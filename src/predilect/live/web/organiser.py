@@ -198,7 +198,8 @@ def export(request: Request, poll: ThePoll, name: str, pids: bool = False) -> Re
 @routes.get("/o/{poll}/settings")
 def settings(request: Request, poll: ThePoll) -> Response:
     """What may be changed."""
-    return page(request, "settings.html", poll, wrong="", said=poll.settings.to_dict(), **_ruled(request, poll))
+    more = _ruled(request, poll)
+    return page(request, "settings.html", poll, wrong="", said=_form_of(poll), snippet=_snippet(request, poll), **more)
 
 
 @routes.post("/o/{poll}/settings")
@@ -212,9 +213,22 @@ def _change_settings(request: Request, poll: Poll, said: dict[str, str]) -> Resp
     try:
         poll.change(**_said_of(said))
     except DataError as error:
-        told = poll.settings.to_dict() | dict.fromkeys(_SWITCHES) | said
-        return page(request, "settings.html", poll, wrong=str(error), said=told, status=400, **more)
+        told = _form_of(poll) | dict.fromkeys(_SWITCHES) | said
+        return page(request, "settings.html", poll, wrong=str(error), said=told, status=400,
+                    snippet=_snippet(request, poll), **more)  # fmt: skip
     return to(request, f"/o/{poll.name}/settings")
+
+
+def _form_of(poll: Poll) -> dict[str, Any]:
+    """Settings as their form has them."""
+    told = poll.settings.to_dict()
+    return told | {"origins": " ".join(told["origins"])}
+
+
+def _snippet(request: Request, poll: Poll) -> str:
+    """What another site writes into a page to show the poll in it."""
+    link, title = link_of(request, poll), html.escape(poll.settings.question)
+    return f'<iframe src="{link}" title="{title}" width="100%" height="800" style="border: 0"></iframe>'
 
 
 def _said_of(said: dict[str, str]) -> dict[str, Any]:
@@ -225,6 +239,8 @@ def _said_of(said: dict[str, str]) -> dict[str, Any]:
         if not value.isdecimal() or len(value) > 9:
             raise DataError(f"{name} is a whole number")
         found[name] = int(value)
+    if "origins" in said:
+        found["origins"] = re.split(r"[\s,]+", said["origins"].strip(" ,")) if said["origins"].strip(" ,") else []
     return found | {
         name: said[name] for name in ("question", "instruction", "consent", "strategy", "language") if name in said
     }

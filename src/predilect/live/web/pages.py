@@ -24,7 +24,7 @@ from predilect.live.given import REASONS, SKIPS, Button, Refused, Unfit, folded,
 from predilect.live.poll import Poll
 from predilect.live.questions import Drawn
 from predilect.live.settings import Settings, storable
-from predilect.live.web.access import POLICY, Access, Visitor, address_of
+from predilect.live.web.access import Access, Visitor, address_of, policy
 from predilect.live.web.api import Stored, ThePoll, access_of, erased, joined
 from predilect.live.web.hosting import form_token
 from predilect.live.web.texts import LANGUAGES, Speech, preferred
@@ -37,7 +37,7 @@ templates = Environment(
 Field = Annotated[Stored, Form(max_length=20_000)]
 _SHOWN_AT_ONCE = 2  # the second waits in the page until the first is answered
 _A_MOMENT = 2.0  # seconds in which nobody takes back an answer by going back to its page
-_COOKIE = "language"
+_COOKIE, _JOINED = "language", "joined"
 _log = logging.getLogger("predilect.live")
 
 
@@ -47,7 +47,6 @@ def page(
     """A page from a template, in the visitor's language."""
     access = access_of(request)
     language = page_language(request, poll)
-    images = "" if poll is None else "".join(f" https://{host}" for host in poll.settings.images)
     # What came by a form is not asked for again in another language: its address knows no GET.
     here = "" if request.method == "GET" else f"{access.root}/" if poll is None else f"{access.root}/p/{poll.name}"
     told = templates.get_template(template).render(
@@ -55,11 +54,17 @@ def page(
         others=[Speech(one) for one in LANGUAGES if one != language], here=here, path=request.scope["path"], **values,
     )  # fmt: skip
     answer = HTMLResponse(told, status)
-    if images:
-        answer.headers["Content-Security-Policy"] = POLICY.format(images=images)
+    if poll is not None:
+        origins = poll.settings.origins if is_participants(request) else ()
+        answer.headers["Content-Security-Policy"] = policy(poll.settings.images, origins)
     if request.query_params.get("lang") in LANGUAGES:
-        answer.set_cookie(_COOKIE, language, max_age=86_400 * 365, samesite="lax", path=access.root or "/")
+        access.keep(answer, _COOKIE, language, 86_400 * 365, access.root or "/", poll)
     return answer
+
+
+def is_participants(request: Request) -> bool:
+    """Whether a page is one of participants, who may see it in a frame of a site that the organiser allows."""
+    return str(request.scope["path"]).removeprefix(access_of(request).root).startswith("/p/")
 
 
 def page_language(request: Request, poll: Poll | None) -> str:
@@ -120,6 +125,8 @@ def start(request: Request, poll: ThePoll) -> Response:
     """What the poll is about, or for a participant the next question."""
     visitor = access_of(request).participant(request, poll)
     if visitor is None:
+        if _JOINED in request.query_params and _may_be_in_a_frame(request):
+            return page(request, "lost.html", poll)
         pid, signature = (request.query_params.get(name, "")[:200] for name in ("pid", "sig"))
         asked = poll.first() if poll.settings.at_once else None
         if asked is not None:
@@ -127,6 +134,17 @@ def start(request: Request, poll: ThePoll) -> Response:
                         more={"first": _signed(poll, asked[1]), "pid": pid, "signature": signature})  # fmt: skip
         return page(request, "welcome.html", poll, pid=pid, signature=signature)
     return question(request, poll, visitor)
+
+
+def _to_questions(request: Request, poll: Poll) -> Response:
+    """Send somebody who just joined on; in a frame of another site some browsers will have kept no cookie of it."""
+    is_asked = poll.settings.origins and _may_be_in_a_frame(request)
+    return to(request, f"/p/{poll.name}{f'?{_JOINED}=1' if is_asked else ''}")
+
+
+def _may_be_in_a_frame(request: Request) -> bool:
+    """Whether a page may be for a frame; older browsers, and those without TLS, do not say."""
+    return request.headers.get("sec-fetch-dest") != "document"
 
 
 def _signed(poll: Poll, question: Drawn) -> str:
@@ -158,7 +176,7 @@ async def answer_first(request: Request, poll: ThePoll) -> Response:
 def _keep_first(request: Request, poll: Poll, said: dict[str, str]) -> Response:
     access = access_of(request)
     access.check_origin(request)
-    answer = to(request, f"/p/{poll.name}")
+    answer = _to_questions(request, poll)
     if access.participant(request, poll) is not None:
         return answer
     drawn, secret = _drawn_in(poll, said.get("first", ""))
@@ -220,7 +238,7 @@ def join(
             raise Refused("nobody takes part without agreeing to it. Go back, and tick the box", 400)
         access.joins.take(address_of(request))
         secret = joined(poll, language if language in LANGUAGES else "", pid[:200] or None, signature[:64])
-        answer = to(request, f"/p/{poll.name}")
+        answer = _to_questions(request, poll)
         access.remember(answer, "participant", poll, secret)
         return answer
     return to(request, f"/p/{poll.name}")

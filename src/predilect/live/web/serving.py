@@ -55,7 +55,7 @@ def run(told: Serving, say: Callable[[str], object]) -> None:
     base = f"http://{told.host}:{told.port}{told.root_path.rstrip('/')}"
     for name in first.names():
         say(f"{name}: participants {base}/p/{name}, organiser {base}/o/{name}")
-    say(f"New polls: {base}/new, with the code {first.code}")
+    say(f"New polls: {base}/new, with the code {'that was set' if told.code else first.code}")  # logs keep no secret
     first.close()
     os.environ[_SETTINGS] = json.dumps(asdict(told) | {"code": first.code})
     if told.stop_after is not None:
