@@ -23,13 +23,15 @@ def test_a_share_of_duels_is_the_mean_chance_and_moves_with_the_interval(tmp_pat
         answered(poll, PEOPLE, 5)
         board = poll.board()
         model = poll.belief().catch_up()
-        assert board["wins"].diff().drop_nulls().max() < 0.02  # people differ more on some, so order and share may, too
+        assert (
+            board["duel_share"].diff().drop_nulls().max() < 0.02
+        )  # people differ more on some, so order and share may, too
         for row in board.to_dicts():
             others = [name for name in board["item"] if name != row["item"]]
             chance = chances_of_no_side(model, [row["item"]] * len(others), others)
-            assert row["wins"] == pytest.approx(np.mean(chance[:, 0] + 0.5 * chance[:, 1]))
-            assert 0.0 < row["wins_low"] < row["wins"] < row["wins_high"] < 1.0
-        assert board["wins"].mean() == pytest.approx(0.5)
+            assert row["duel_share"] == pytest.approx(np.mean(chance[:, 0] + 0.5 * chance[:, 1]))
+            assert 0.0 < row["duel_share_low"] < row["duel_share"] < row["duel_share_high"] < 1.0
+        assert board["duel_share"].mean() == pytest.approx(0.5)
 
 
 def test_two_items_share_their_duels():

@@ -33,7 +33,11 @@ _SECONDS_OF_SILENCE = 10.0  # of the thread that follows, after which whoever as
 _TIMES_AS_LONG, _LONGEST_PAUSE = 10.0, 10.0  # as it took to make a board it stands at least; seconds
 _MOST_MADE = 200  # boards, of participants too, that are kept
 _MANY = 20  # changes from which a frame is faster than one answer at a time
-WINS = ("wins", "wins_low", "wins_high")  # columns of boards: shares of duels, with their 95 % intervals
+DUELS = (
+    "duel_share",
+    "duel_share_low",
+    "duel_share_high",
+)  # columns of boards: shares of duels, with their 95 % intervals
 FEWEST_ANSWERS, FEWEST_PEOPLE = 10, 2  # below, the prior: all items alike
 
 
@@ -309,7 +313,7 @@ class Belief:
         model = self.named(model)
         board = model._rank_among(self._names(model)[0], user)
         shares = duels(model, board["item"].to_list(), board["lower"].to_numpy(), board["upper"].to_numpy(), user)
-        return board.with_columns(pl.Series(name, column) for name, column in zip(WINS, shares.T, strict=True))
+        return board.with_columns(pl.Series(name, column) for name, column in zip(DUELS, shares.T, strict=True))
 
     def outlook(self, claim: str, level: float, k: int) -> Any:
         """The model's outlook on a claim about the active items, of a state at most some seconds old."""

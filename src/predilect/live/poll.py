@@ -542,10 +542,10 @@ class Poll:
             return self._beliefs[criterion]
 
     def board(self, criterion: int = 0, *, max_age: float = 0.0) -> Any:
-        """The crowd's board: columns as ``Population.rank`` has them, the best item first, and ``wins``.
+        """The crowd's board: columns as ``Population.rank`` has them, the best item first, and ``duel_share``.
 
-        That is the share of its duels with the others that an item wins, of the next person; ``wins_low`` and
-        ``wins_high`` are its 95 % interval.
+        That is the share of its duels with the others that an item wins, of the next person; ``duel_share_low``
+        and ``duel_share_high`` are its 95 % interval.
 
         It holds every answer that this process knows. With ``max_age`` one comes again that was made up to so many
         seconds ago, or ten times as many as it took, up to ten: a board of thousands of items takes one.

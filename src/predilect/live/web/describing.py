@@ -32,8 +32,8 @@ _BUSES = {
 _QUESTION = {"shown": 34, "criterion": 0, "text": "Which idea?", "kind": "pair", "items": [_BUSES, _LIBRARY]}
 _RANKING = [
     {"item": "More buses after ten", "mean": 0.29, "sd": 0.43, "lower": -0.55, "upper": 1.14, "rank": 1, "rank_low": 1,
-     "rank_high": 2, "p_best": 0.81, "tier": 1, "tied_with_leader": True, "n": 8, "wins": 0.59, "wins_low": 0.33,
-     "wins_high": 0.81},
+     "rank_high": 2, "p_best": 0.81, "tier": 1, "tied_with_leader": True, "n": 8, "wins": 5, "ties": 1, "losses": 2,
+     "win_share": 0.69, "duel_share": 0.59, "duel_share_low": 0.33, "duel_share_high": 0.81},
 ]  # fmt: skip
 _CALLS = {
     ("get", ""): _Call(

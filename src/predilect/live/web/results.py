@@ -9,6 +9,7 @@ import segno
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse, Response
 
+from predilect.live.belief import DUELS
 from predilect.live.given import Refused
 from predilect.live.poll import Poll
 from predilect.live.web.api import ThePoll, access_of
@@ -158,5 +159,5 @@ def rows_of(board: Any) -> list[dict[str, Any]]:
         row |= {name: round(100.0 * (row[column] - low) / width, 2)
                 for name, column in (("from", "lower"), ("to", "upper"), ("at", "mean"))}  # fmt: skip
         row |= {name: round(100.0 * row[column], 1)
-                for name, column in (("wins", "wins"), ("low", "wins_low"), ("high", "wins_high"))}  # fmt: skip
+                for name, column in zip(("wins", "low", "high"), DUELS, strict=True)}  # fmt: skip
     return rows

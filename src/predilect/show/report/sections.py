@@ -448,7 +448,7 @@ def _groups(contents: Contents) -> Iterator[Part]:
 
     caption = (
         "What each group thinks of the items, with 95 % intervals, in units of the noise of one answer; 0 is the mean "
-        "of the items. A star: surely other than what the other groups think"
+        "of the items. A star: likely other than what the other groups think"
     )
     yield Table(caption, [
         Column("Item", lambda one: one.item, "name"), *[column(one.name) for one in found.groups],
