@@ -133,7 +133,7 @@ def _looked(asked: Asked, shelf: Shelf) -> Look:
             if len(error.ways) == 1:
                 look.problem = "This file can be read so, but nothing tells that it must be. Is this meant?"
             look.ways = [
-                Offered(one_line(made.intake.example[0]), way.told, asked.with_options(way.say))
+                Offered(one_line(made.intake.example[0]), way.sentence, asked.with_options(way.say))
                 for way, made in error.ways
             ]
         except Unclear as error:

@@ -187,11 +187,11 @@ def _unclear(pairs: Pairs, rows: _Rows, decoded: Decoded, lost: NDArray[np.int64
             ties = [*as_words(rows.options.get("ties")), words[0]]
             side = f"{option('left_word', words)} or {option('right_word', words)}"
             if not of_sides or (not could_be_side(words[0]) and {1, -1} <= {*decoded.outcome.tolist()}):
-                told = f'If "{words[0]}" means a tie, say {option("ties", words)}.'
-                helps.append((told, {"ties": ties, "drop_unknown": True}))
+                advice = f'If "{words[0]}" means a tie, say {option("ties", words)}.'
+                helps.append((advice, {"ties": ties, "drop_unknown": True}))
             else:
-                told = f'If "{words[0]}" means a side, say which: {side}.'
-                helps.append((told, {"left_word": words, "drop_unknown": True}))
+                advice = f'If "{words[0]}" means a side, say which: {side}.'
+                helps.append((advice, {"left_word": words, "drop_unknown": True}))
     if n_words * _FEW <= n_rows:
         helps.append((f"Leave such rows out with {option('drop_unknown', True)}.", {"drop_unknown": True}))
     return Unclear(message, helps)

@@ -156,9 +156,9 @@ def guess_pair(names: Sequence[str], left: str | None, right: str | None) -> tup
     if len(likely) > 1 and likely[0].rank == 3:
         return None, None
     if len(likely) > 1:
-        told = ", or ".join(f'"{shown(one.left)}" and "{shown(one.right)}"' for one in likely)
+        pairs = ", or ".join(f'"{shown(one.left)}" and "{shown(one.right)}"' for one in likely)
         named = " or ".join(option("left", one.left, right=one.right) for one in likely[:2])
-        raise DataError(f"the items that were compared could stand in {told}. Say in which: {named}.")
+        raise DataError(f"the items that were compared could stand in {pairs}. Say in which: {named}.")
     if likely:
         return likely[0].left, likely[0].right
     # Half of a pair at least tells which column is the one that is missing.

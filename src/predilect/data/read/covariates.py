@@ -58,9 +58,9 @@ def covariate_columns(
                 f"columns are {listed(names)}.{did_you_mean(name, names)}"
             )
         if len(there) > 1:
-            told = "; and ".join(" and ".join(f'"{shown(column)}"' for column in form) for form in there)
+            named = "; and ".join(" and ".join(f'"{shown(column)}"' for column in form) for form in there)
             raise DataError(
-                f'the covariate "{shown(name)}" can be read from {told}. Rename, or leave out, all but one of these.'
+                f'the covariate "{shown(name)}" can be read from {named}. Rename, or leave out, all but one of these.'
             )
         refuse_doubled(there[0], names)
         found[name] = there[0]

@@ -57,8 +57,8 @@ def read_delimited(
     if any(name != name.strip(" ") for name in names):
         data, n_bytes = _without_padding(data, separator), len(data)
         if len(data) < n_bytes:
-            told = f"{source}: blanks beside separators are left out, as the header has them too."
-            warnings.warn(told, DataWarning, stacklevel=7)  # of whoever called a reader
+            sentence = f"{source}: blanks beside separators are left out, as the header has them too."
+            warnings.warn(sentence, DataWarning, stacklevel=7)  # of whoever called a reader
         names, separator = _header(data, source, separator)
     _refuse_title_line(data, names, source, separator)
     try:

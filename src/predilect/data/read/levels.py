@@ -12,7 +12,7 @@ from predilect.data.intake import UNCLEAR, counted
 from predilect.data.read.assemble import Unclear
 from predilect.data.read.names import RANKED, is_called
 from predilect.data.read.options import option
-from predilect.data.read.profiles import End, end_told
+from predilect.data.read.profiles import End, end_sentence
 from predilect.data.read.sets import Sets, ranked_levels, rated_levels
 
 
@@ -25,7 +25,7 @@ def keep_rated(sets: Sets, rated: BoolArray) -> None:
 
 def levels_of_ratings(rating: FloatArray, column: str, sets: Sets, end: End) -> IntArray:
     """Levels of ratings, the good ``end`` first."""
-    sets.notes.append(end_told(column, end))
+    sets.notes.append(end_sentence(column, end))
     return ranked_levels(rating) if end == "low" else rated_levels(rating)
 
 
@@ -39,7 +39,7 @@ def levels_of_ranks(rank: FloatArray, column: str, sets: Sets, end: End) -> IntA
         )
         raise Unclear(message, [(f"If more is better, say {option('kind', 'rating')}.", {"kind": "rating"})])
     levels = ranked_levels(rank) if end == "low" else rated_levels(rank)
-    sets.notes.append(end_told(column, end))
+    sets.notes.append(end_sentence(column, end))
     ranked = ~np.isnan(rank)
     start = 1.0
     if ranked.any() and rank[ranked].min() == 0:

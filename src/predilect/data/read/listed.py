@@ -102,8 +102,8 @@ def listed_readings(raw: Columns, said: ReadOptions) -> Iterator[Reading]:
     yield from _votes(raw, said)
 
 
-def _reading(raw: Columns, said: ReadOptions, found: Listed, say: ReadOptions, sure: int, told: str) -> Reading:
-    return Reading(told, say, partial(assembled_sets, raw, {**said, **say}, sets_listed, raw, found), sure)
+def _reading(raw: Columns, said: ReadOptions, found: Listed, say: ReadOptions, sure: int, sentence: str) -> Reading:
+    return Reading(sentence, say, partial(assembled_sets, raw, {**said, **say}, sets_listed, raw, found), sure)
 
 
 # --- the best of those shown ------------------------------------------------------------------------------------------
@@ -190,8 +190,8 @@ def _of_shown(
         if len(ways) > 1:
             say["winner_is"] = is_a
         say = say or {"kind": "best_worst"}
-        told = f"{listed(answer)} of those shown in {first_columns(shown_in)}"
-        yield _reading(raw, said, replace(found, is_a=is_a), say, sure, told)
+        sentence = f"{listed(answer)} of those shown in {first_columns(shown_in)}"
+        yield _reading(raw, said, replace(found, is_a=is_a), say, sure, sentence)
 
 
 def _what_answers_are(raw: Columns, found: Listed, options: ReadOptions) -> tuple[Literal["item", "side"], ...]:
@@ -469,8 +469,8 @@ def _of_items(
         say: ReadOptions = {"kind": "rank" if what == "rank" else "rating"}
         if len(ends) > 1:
             say["best"] = end
-        told = f"the {what} of each of {first_columns(found.items)}, {end} is good"
-        yield _reading(raw, said, replace(found, end=end), say, sure, told)
+        sentence = f"the {what} of each of {first_columns(found.items)}, {end} is good"
+        yield _reading(raw, said, replace(found, end=end), say, sure, sentence)
 
 
 def _stem(found: Listed) -> str:

@@ -243,7 +243,7 @@ def _by_values(raw: Columns, said: ReadOptions, known: _Rows | None) -> Iterator
         if by_one and by_two:
             return
         for way, fits in _ways(rows):
-            if fits and not (rows.task is None and "choice" in way.told):
+            if fits and not (rows.task is None and "choice" in way.sentence):
                 by_one = not by_two
                 yield way
 
@@ -623,11 +623,11 @@ def _attributes(rows: _Rows, own: str | None, used: set[str | None]) -> tuple[li
     """Columns that describe alternatives, all that differ within tasks but for what is noted of a row, and a note."""
     found = [name for name in rows.varying if name not in used]
     noted = [name for name in found if is_noted(name, rows.column(name))]
-    told = [f"Not used, as it describes nothing that was shown: {listed(noted)}."] if noted else []
+    sentence = [f"Not used, as it describes nothing that was shown: {listed(noted)}."] if noted else []
     # Where an item stood on the screen describes nothing.
     places = {*map(plain, (*_ON_SCREEN, *(PLACED if own else ())))}
     return [name for name in found if name not in noted and not (
-        plain(name) in places and counts_within(rows.column(name), rows.group))], told  # fmt: skip
+        plain(name) in places and counts_within(rows.column(name), rows.group))], sentence  # fmt: skip
 
 
 def _whole(rows: _Rows, own: str | None, attributes: Sequence[str], kind: str) -> bool:
@@ -682,8 +682,8 @@ def _items_or_profiles(
     fixed = tuple(name for name in attributes if name not in changing)
     identified = is_called(own, IDENTIFIED)
     if say is None or not attributes or (identified and (kind not in CHOICES or not changing)):
-        told = f'Not used, as it differs for one "{shown(own)}" between rows: {listed(changing)}.'
-        yield _Shown(own, fixed, notes=(told,) if changing and say is not None else ()), {}
+        sentence = f'Not used, as it differs for one "{shown(own)}" between rows: {listed(changing)}.'
+        yield _Shown(own, fixed, notes=(sentence,) if changing and say is not None else ()), {}
         return
     codes = as_text(rows.column(own)).drop_nulls().unique()
     whole = len(codes) <= np.bincount(rows.group).max() and not all(tells(one, NO_ANSWER) for one in changing)
@@ -711,19 +711,19 @@ _VERBS = {"best": "chosen by", "best_worst": "the best and the worst by", "rank"
 
 def _reading(rows: _Rows, answer: _Answer, alternatives: _Shown, say: ReadOptions, sure: int) -> Reading:
     said: ReadOptions = {**rows.say, **answer.say, **say}
-    told = f"a row an alternative, {_VERBS[answer.kind]} {listed(answer.columns)}"
+    sentence = f"a row an alternative, {_VERBS[answer.kind]} {listed(answer.columns)}"
     if answer.kind in CHOICES:
-        told = told.replace("a row an", "a choice, a row an", 1)
+        sentence = sentence.replace("a row an", "a choice, a row an", 1)
     if "best" in answer.say:
-        told += f", {answer.say['best']} is good"
+        sentence += f", {answer.say['best']} is good"
     if rows.say:
-        told += f", tasks by {listed([name for name in (rows.user, rows.task) if name])}"
+        sentence += f", tasks by {listed([name for name in (rows.user, rows.task) if name])}"
     if alternatives.by_profile:
-        told += f", described by {first_columns(alternatives.attributes)}"
+        sentence += f", described by {first_columns(alternatives.attributes)}"
     elif alternatives.own:
-        told += f', about "{shown(alternatives.own)}"'
+        sentence += f', about "{shown(alternatives.own)}"'
     made = partial(assembled_sets, rows.raw, {**rows.said, **said}, _built, rows, answer, alternatives)
-    return Reading(told, said, made, sure)
+    return Reading(sentence, said, made, sure)
 
 
 def _weight(rows: _Rows, taken: set[str | None]) -> list[str]:
@@ -761,8 +761,10 @@ def _built(rows: _Rows, answer: _Answer, alternatives: _Shown, options: ReadOpti
             else None
         )
         gone = np.zeros(sets.n_tasks, dtype=bool) if chosen is None else sets.any_of(~rows.there & chosen)
-        told = f'an alternative was chosen that was not available (column "{shown(str(rows.available))}") in {{where}}.'
-        sets.unusable.append((UNCLEAR, gone, told))
+        sentence = (
+            f'an alternative was chosen that was not available (column "{shown(str(rows.available))}") in {{where}}.'
+        )
+        sets.unusable.append((UNCLEAR, gone, sentence))
         sets.notes.append(f"{counted(int((~rows.there).sum()), 'alternative')} not available, and so not shown.")
     sets.task = rows.group
     sets.notes += alternatives.notes

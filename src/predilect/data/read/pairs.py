@@ -340,15 +340,15 @@ def _of_base(raw: Columns, said: ReadOptions, base: _Base) -> Iterator[Reading]:
     apart = base.left != base.right and not (named and given)
     forms = [*_of_both_sides(raw, said, base, None, bool(others or named))] if apart else []
     # Of numbers in columns that nothing calls items, and an answer that nothing calls so, nothing tells anything.
-    told = base.sure > OPEN or bool(named) or not any(holds_numbers(side) for side in found.items)
-    yield from (forms if told else ())
+    is_likely = base.sure > OPEN or bool(named) or not any(holds_numbers(side) for side in found.items)
+    yield from (forms if is_likely else ())
     if named and not any(form.sure == SURE for form in forms):
         yield found.partly(named[0])
         return
     for one in others:
         for way in one.ways:
             by_items = way.code is None and found.is_hardly_chance(one)
-            if told or by_items:
+            if is_likely or by_items:
                 yield from found.read(one, way, LIKELY if by_items else OPEN)
     if not forms and not others and base.sure == SURE:
         yield refused(lacking("winner", raw.names, raw.index), OPEN)
@@ -451,8 +451,8 @@ class _InColumn:
         say: ReadOptions = {**self.base.say, "winner": answered.name, **way.say}
         if len(answered.ways) > 1 and not way.say and self.said.get("winner_is") is None:
             say["winner_is"] = "item" if way.code is None else "side"
-        told = f'who won by "{shown(answered.name)}"' + (f", {way.told}" if way.told else "")
-        yield from _read(self.raw, self._pairs(answered, way), told, say, sure)
+        sentence = f'who won by "{shown(answered.name)}"' + (f", {way.sentence}" if way.sentence else "")
+        yield from _read(self.raw, self._pairs(answered, way), sentence, say, sure)
 
     def partly(self, answered: Answered) -> Reading:
         """The reading under which most words mean something, and others nothing."""
@@ -472,7 +472,7 @@ def _other_words(own: Sequence[Sequence[object]], answered: Answered) -> str:
     return ""
 
 
-def _read(raw: Columns, pairs: Pairs, told: str, say: ReadOptions, sure: int) -> Iterator[Reading]:
+def _read(raw: Columns, pairs: Pairs, sentence: str, say: ReadOptions, sure: int) -> Iterator[Reading]:
     """The readings of pairs with every choice of who answered, of weights and of tasks."""
     table, said = raw if pairs.table is None else Columns(pairs.table), pairs.options
     answer = [] if pairs.answered is None else [pairs.answered.name]
@@ -484,7 +484,7 @@ def _read(raw: Columns, pairs: Pairs, told: str, say: ReadOptions, sure: int) ->
             placed = {**full, **({} if task is None else {"task": task})}
             how = [f'{role} by "{shown(name)}"' for role, name in more.items() if isinstance(name, str)]
             made = partial(assemble, raw, replace(pairs, options={**said, **more, **say}, roles=placed))
-            yield Reading(", ".join([told, *how]), {"kind": "pairs", **say, **more}, made, sure, ask)
+            yield Reading(", ".join([sentence, *how]), {"kind": "pairs", **say, **more}, made, sure, ask)
 
 
 # --- who won, in a column for each side -------------------------------------------------------------------------------
@@ -637,7 +637,7 @@ def _of_scores(
     for one in named or rest:
         values = [numbers_of(raw[name], name, "score") for name in (one.left, one.right)]
         difference = np.sign(values[0] - values[1])
-        told = f'"{shown(one.left)}" and "{shown(one.right)}" say how good each is'
+        sentence = f'"{shown(one.left)}" and "{shown(one.right)}" say how good each is'
         known = said.get("best") or (good_end(one.left) if named else None)
         for best in ("high", "low") if known is None else (known,):
             which = "higher" if best == "high" else "lower"
@@ -650,7 +650,7 @@ def _of_scores(
             )  # fmt: skip
             say: ReadOptions = {**base.say, "winner": one.left, **({"best": best} if known is None else {})}
             sure = base.sure if named or said.get("winner") else OPEN
-            yield from _read(raw, pairs, f"{told}, {best} is good", say, sure)
+            yield from _read(raw, pairs, f"{sentence}, {best} is good", say, sure)
 
 
 def _hold_numbers(raw: Mapping[str, pl.Series], names: Sequence[str], **more: Any) -> bool:

@@ -55,7 +55,7 @@ class Fewer:
     left_out: Mapping[str, int]
     roles: Mapping[str, str]
 
-    def told(self, intake: Intake) -> Intake:
+    def account(self, intake: Intake) -> Intake:
         """The account of reading all rows."""
         columns = {**intake.columns, **self.roles}
         one, other = (_ROW.sub(lambda row: f"Row {self.rows[int(row[1]) - 1] + 1}", text) for text in intake.example)

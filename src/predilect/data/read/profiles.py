@@ -123,7 +123,7 @@ def good_ends(name: str, values: FloatArray, said: End | None, known: bool = Tru
     return ("high",) if known and not down and not is_called(name, EITHER_END) else ("high", "low")
 
 
-def end_told(name: str, end: End) -> str:
+def end_sentence(name: str, end: End) -> str:
     """Which end was taken for the good one."""
     return f'In "{shown(name)}" {end} numbers are good.'
 

@@ -24,12 +24,12 @@ _FRAME, _LEAST = 200, 40  # characters of a question beside its ways, and of the
 class Reading:
     """One way to read a table.
 
-    ``told``: what it takes for what, such as 'who won by "vote"'; ``say``: the options that choose it; ``make`` returns
-    its answers, and raises DataError where rows mean nothing under it. ``ask``: it is asked about even if no other way
-    says anything else.
+    ``sentence``: what it takes for what, such as 'who won by "vote"'; ``say``: the options that choose it; ``make``
+    returns its answers, and raises DataError where rows mean nothing under it. ``ask``: it is asked about even if
+    no other way says anything else.
     """
 
-    told: str
+    sentence: str
     say: ReadOptions
     make: Callable[[], Assembled]
     sure: int = SURE
@@ -59,14 +59,14 @@ class Question(DataError):
     def __init__(self, ways: Sequence[tuple[Reading, Assembled]]) -> None:
         self.ways = _offered(ways)
         self.is_open = ways[0][0].sure == OPEN
-        options = [f"({way.told}): {said(way.say)}" for way, _ in self.ways]
+        options = [f"({way.sentence}): {said(way.say)}" for way, _ in self.ways]
         most = max((LONGEST_MESSAGE - _FRAME - len("".join(options))) // len(options), _LEAST)
-        told = "; or ".join(
+        sentence = "; or ".join(
             f"{shortened(made.intake.example[0].rstrip('.'), most)} {one}"
             for one, (_, made) in zip(options, self.ways, strict=True)
         )
         how = f"in {len(ways)} ways" if len(ways) > 1 else "so, but nothing tells that it must be"
-        super().__init__(f"the table can be read {how}. Say which is meant. {told}.")
+        super().__init__(f"the table can be read {how}. Say which is meant. {sentence}.")
 
 
 def said(options: ReadOptions) -> str:

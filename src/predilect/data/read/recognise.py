@@ -68,7 +68,7 @@ def _assembled(raw: Columns, options: ReadOptions) -> Assembled:
     if fewer is not None:
         with fewer.counting():
             found = _assembled(fewer.columns, fewer.options)
-        return found._replace(intake=fewer.told(found.intake))
+        return found._replace(intake=fewer.account(found.intake))
     made = settle(_readings(raw, options))
     if made is not None:
         return made
@@ -128,11 +128,11 @@ def _layouts(raw: Columns, said: ReadOptions) -> Iterator[Reading]:
 
 def _as_said(way: Reading, said: ReadOptions) -> Reading | None:
     """The reading, sure if all that tells it was said; None if something else was said."""
-    told: dict[str, Any] = dict(way.say)
-    given = {key: said.get(key) for key in told if said.get(key) is not None}
-    if any(not _is_same(value, told[key]) for key, value in given.items()):
+    wanted: dict[str, Any] = dict(way.say)
+    given = {key: said.get(key) for key in wanted if said.get(key) is not None}
+    if any(not _is_same(value, wanted[key]) for key, value in given.items()):
         return None
-    return replace(way, sure=SURE) if told and len(given) == len(told) else way
+    return replace(way, sure=SURE) if wanted and len(given) == len(wanted) else way
 
 
 def _is_same(one: object, other: object) -> bool:
@@ -146,7 +146,7 @@ def _is_same(one: object, other: object) -> bool:
 
 def _reshaped(shape: Reshaped) -> Assembled:
     found = _assembled(Columns(shape.columns), shape.options)
-    return found._replace(intake=shape.told(found.intake))
+    return found._replace(intake=shape.account(found.intake))
 
 
 def _are_pairs(raw: Columns, options: ReadOptions) -> bool:
@@ -170,47 +170,47 @@ def _nothing(raw: Columns, options: ReadOptions) -> DataError:
     names, kind, a_column = raw.names, options.get("kind"), option("alternatives", "NAME")
     for name in ("alternatives", "profile"):
         if (given := options.get(name)) is not None:
-            told = f"{option(name, given)} is about choices from several alternatives, and nothing in the table"
+            sentence = f"{option(name, given)} is about choices from several alternatives, and nothing in the table"
             asked: ReadOptions = {"kind": "best"}
             helps = [] if kind else [(f"Or say what was asked, such as {option('kind', 'best')}.", asked)]
-            return Unclear(str(_found_no("answers", names, f"{told} could be read so. Leave it out.")), helps)
+            return Unclear(str(_found_no("answers", names, f"{sentence} could be read so. Leave it out.")), helps)
     if kind not in (None, "pairs", "best_worst"):
-        told = f"Name that of the answer with {option('winner', 'NAME')}, that of the alternatives with {a_column}."
-        return _found_no(f"columns that hold answers of kind {kind}", names, told)
+        sentence = f"Name that of the answer with {option('winner', 'NAME')}, that of the alternatives with {a_column}."
+        return _found_no(f"columns that hold answers of kind {kind}", names, sentence)
     answer, both = guess_one(names, WINNER), best_and_worst(names)
     left, right = guess_pair(names, options.get("left"), options.get("right"))
     if (left, right) == (None, None) and answer and words_of(raw[answer]).str.contains("(?i)^team").any():
-        told = (
+        sentence = (
             f'Column "{shown(answer)}" names teams, and answers about several items a side cannot be read. Give the '
             "teams as items: in columns team1 and team2, the members of each joined, such as Ash+Birch."
         )
-        return _found_no("pairs", names, told)
+        return _found_no("pairs", names, sentence)
     chosen = guess_one(names, ("chosen", "choice", *(name for name in CHOSEN if name not in WINNER)))
     if (left, right) == (None, None) and (both or chosen):
         ends = " and the worst" if both else ""
-        told = (
+        sentence = (
             f"If a table of its own says what was shown, a design, give it too: {option('design', 'DESIGN')}. "
             f"Otherwise name what says which rows are one task, {option('task', 'NAME')}, and the alternatives. Name "
             f"them: {option('alternatives', ['A', 'B', 'C'])}, or {a_column} if one lists all, as tea|milk|juice, or "
             f"each row is about one. Of pairs name the two items: {option('left', 'NAME', right='NAME')}."
         )
         what = f"columns of what was shown, of which {listed(both or [str(chosen)])} would say the best{ends}"
-        return _found_no(what, names, told)
+        return _found_no(what, names, sentence)
     if left or right or answer:
         return lacking("left" if left is None else "winner", names, raw.index)
     if len(names) == 1 and len(names[0].split()) > 2:
-        told = "It is the only one: what lies between columns must be a comma, a semicolon, a tab or |."
+        sentence = "It is the only one: what lies between columns must be a comma, a semicolon, a tab or |."
     else:
-        told = _belongs(raw, options, may_be_read=False) or (
+        sentence = _belongs(raw, options, may_be_read=False) or (
             f"Name the two items and the answer, {option('left', 'NAME', right='NAME', winner='NAME')}; or of choices "
             f"from several the answer, the task and the alternatives, "
             f"{option('winner', 'NAME', task='NAME', alternatives='NAME')}."
         )
-    return _found_no("answers, neither two items and who won nor a choice", names, told)
+    return _found_no("answers, neither two items and who won nor a choice", names, sentence)
 
 
-def _found_no(what: str, names: Sequence[str], told: str) -> DataError:
-    return DataError(f"found no {what}; the columns are {listed(names)}. {told}")
+def _found_no(what: str, names: Sequence[str], sentence: str) -> DataError:
+    return DataError(f"found no {what}; the columns are {listed(names)}. {sentence}")
 
 
 def _belongs(raw: Columns, options: ReadOptions, *, may_be_read: bool) -> str:

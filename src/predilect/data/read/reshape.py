@@ -68,7 +68,7 @@ class Reshaped:
     say: ReadOptions = field(default_factory=ReadOptions)
     what: str = ""
 
-    def told(self, intake: Intake) -> Intake:
+    def account(self, intake: Intake) -> Intake:
         """The account of reading, by the columns that the table has."""
         ignored = intake.ignored_columns if self.ignored is None else self.ignored
         columns = {role: name for role, name in intake.columns.items() if role not in self.roles}
@@ -139,14 +139,16 @@ def _of_wins(
     }  # fmt: skip
     one, other = (winner[there][0], loser[there][0]) if there.any() else (0, 0)
     first = f'"{shown(rows[one])}" won over "{shown(rows[other])}" {cells.ravel()[there][0]:g} times'
-    told = (
+    sentence = (
         f"A matrix of wins of {len(rows)} items: the {'row' if row_won else 'column'} won over the "
         f"{'column' if row_won else 'row'}, as in {first}."
     )
     roles = {"right": "", "weight": "", "left": label or "the index"}
     roles |= {f"right {nth}": name for nth, name in enumerate(rows, 1)}
     say: ReadOptions = {} if asked is None else {"positive": asked}  # type: ignore[typeddict-item]
-    return Reshaped(read, said, roles, (told,), (), say, f"a matrix in which the {'row' if row_won else 'column'} won")
+    return Reshaped(
+        read, said, roles, (sentence,), (), say, f"a matrix in which the {'row' if row_won else 'column'} won"
+    )
 
 
 def _square(raw: Columns) -> tuple[str, list[str], dict[str, pl.Series]] | None:
@@ -349,19 +351,19 @@ def _joined(
     shown_by = {name: one.gather(at) for name, one in beside.items()}
     read: ReadOptions = {**options, "user": user, "design": None, "winner": _CHOICE if "winner" in said else None}
     read["task"] = False if alone else _ROW
-    told = f"answers in {listed(list(roles.values()))}"
+    sentence = f"answers in {listed(list(roles.values()))}"
     roles = {**roles, "task": next(iter(keys.values()))}
     if alone:
         columns |= _lists_of(shown_by)
         columns |= {(_CHOICE if role == "winner" else role): one.gather(row) for role, one in said.items()}
-        yield Reshaped(columns, read, roles, tuple(notes), say=say, what=told)
+        yield Reshaped(columns, read, roles, tuple(notes), say=say, what=sentence)
         return
     ways = _marked(shown_by, said, row, read)
     for name, marked in ways.items():
         how: ReadOptions = {**say, "alternatives": name} if len(ways) > 1 else say
         if read.get("alternatives") not in marked:  # a number that stands beside names
             read["alternatives"] = None
-        what = f'{told} by "{shown(name)}"'
+        what = f'{sentence} by "{shown(name)}"'
         yield Reshaped({**columns, **marked}, read, roles, tuple(notes), say=how, what=what)
 
 
@@ -413,9 +415,9 @@ def _refuse_versions_apart(
     how = f"the columns of the design are {listed(list(design))}, those of the answers {listed(list(answers))}"
     if len(like) == 1:
         how = f'it may be "{shown(like[0][0])}" of the design and "{shown(like[0][1])}" of the answers'
-    told = ", ".join(f"{shown(name)} {shown(known[name][first])}" for name in known.columns)
+    which = ", ".join(f"{shown(name)} {shown(known[name][first])}" for name in known.columns)
     raise DataError(
-        f"the design has {times} rows for one alternative ({told}), so that it seems to have several versions, and no "
+        f"the design has {times} rows for one alternative ({which}), so that it seems to have several versions, and no "
         f"column says which version somebody saw: {how}. Give that column one name in both, such as version."
     )
 
@@ -507,9 +509,9 @@ def _rows_of_design(
     lost = both.filter(pl.col("place").is_null())
     if len(lost):
         first = lost.row(0, named=True)
-        told = ", ".join(f"{shown(name)} {shown(first[k])}" for name, k in zip(keys, on, strict=True))
+        which = ", ".join(f"{shown(name)} {shown(first[k])}" for name, k in zip(keys, on, strict=True))
         raise DataError(
-            f"{counted(len(lost), 'answer')} belong to no task of the design (first: {told}). Is it the design that "
+            f"{counted(len(lost), 'answer')} belong to no task of the design (first: {which}). Is it the design that "
             "was shown?"
         )
     return both["row"].to_numpy().astype(np.int64), both["place"].to_numpy().astype(np.int64)

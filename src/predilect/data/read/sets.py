@@ -107,8 +107,8 @@ class Sets(Usable):
         none_id: str,
     ) -> None:  # fmt: skip
         """Make items of the profiles of alternatives; ``own`` and ``labelled`` as of ``has_constants``."""
-        lacking, told = missing_in(attributes, None if labelled is None else own, none)
-        message = f"an attribute ({told}) is missing in {{where}}. Fill it in."
+        lacking, words = missing_in(attributes, None if labelled is None else own, none)
+        message = f"an attribute ({words}) is missing in {{where}}. Fill it in."
         self.unusable.append((MISSING_ATTRIBUTE, self.any_of(lacking), message))
         self.item, self.profiles = profiles_of(own if labelled else None, attributes, none, none_id)
         self.by_profile = True
@@ -265,8 +265,8 @@ def _copies(sets: Sets, code: NDArray[np.int32]) -> NDArray[np.int16] | None:
     place = np.arange(len(order))
     copies = np.zeros(len(order), dtype=np.int16)
     copies[order] = place - np.maximum.accumulate(np.where(same, 0, place))
-    told = counted(int(sets.any_of(copies > 0).sum()), "task")
-    sets.notes.append(f"In {told} alternatives have the same attributes: each counts, as often as it was shown.")
+    words = counted(int(sets.any_of(copies > 0).sum()), "task")
+    sets.notes.append(f"In {words} alternatives have the same attributes: each counts, as often as it was shown.")
     return copies
 
 
@@ -336,8 +336,8 @@ def _counted_kinds(kind: str, task: IntArray) -> dict[str, int]:
     """Number of tasks in use by what they are in words."""
     size = np.bincount(task)
     size = size[size > 0]
-    told = f"{size.min()}" if size.min() == size.max() else f"{size.min()} to {size.max()}"
-    return {_WORDS[kind].format(told): len(size)}
+    words = f"{size.min()}" if size.min() == size.max() else f"{size.min()} to {size.max()}"
+    return {_WORDS[kind].format(words): len(size)}
 
 
 def columns_by_role(names: Sequence[str], options: ReadOptions) -> dict[str, str]:

@@ -130,8 +130,10 @@ def wide_readings(raw: Columns, said: ReadOptions) -> Iterator[Reading]:
                 say["kind"] = "order" if len(one.answer) > 2 else "best_worst"
             if apart:
                 say["alternatives"] = list(one.alternatives)
-            told = f"a choice from {first_columns(one.alternatives)}, described by {first_columns([*one.attributes])}"
-            yield Reading(told, say, partial(assembled_sets, raw, {**said, **say}, _built, one), one.sure)
+            sentence = (
+                f"a choice from {first_columns(one.alternatives)}, described by {first_columns([*one.attributes])}"
+            )
+            yield Reading(sentence, say, partial(assembled_sets, raw, {**said, **say}, _built, one), one.sure)
 
 
 def _found(raw: Columns, said: ReadOptions) -> list[_Wide]:
@@ -364,9 +366,9 @@ def _numbered(wide: _Wide, first: int) -> list[_Wide]:
     alternatives = wide.alternatives
     orders = {tuple(alt for alt in by) for by in wide.attributes.values() if len(by) > 1}
     agree = all(list(order) == [alt for alt in alternatives if alt in order] for order in orders)
-    told = ", ".join(f"{place} {shown(alt)}" for place, alt in enumerate(alternatives, first))
+    sentence = ", ".join(f"{place} {shown(alt)}" for place, alt in enumerate(alternatives, first))
     if agree and [alt.lower() for alt in alternatives] != sorted(alt.lower() for alt in alternatives):
-        return [replace(wide, note=f"The choice was read by the order of the columns: {told}.")]
+        return [replace(wide, note=f"The choice was read by the order of the columns: {sentence}.")]
     every = permutations(alternatives) if len(alternatives) <= _FEW else [alternatives]
     return [replace(wide, alternatives=order, sure=OPEN, say={**wide.say, "alternatives": list(order)})
             for order in every]  # fmt: skip

@@ -65,14 +65,15 @@ class Decoded:
 class Way:
     """What the distinct words of an answer may stand for, in small letters: 0 a tie, or ±(1 + g), 1 without grades.
 
-    ``say``: the options that choose it; ``told``: in words, where these do not tell; ``open``: whether nothing tells
-    that it is so rather than otherwise, ``guess`` that nobody knows the words. Without ``code`` answers are items.
+    ``say``: the options that choose it; ``sentence``: in words, where these do not tell; ``open``: whether nothing
+    tells that it is so rather than otherwise, ``guess`` that nobody knows the words. Without ``code`` answers are
+    items.
     """
 
     reading: str
     code: Mapping[str, int] | None
     say: ReadOptions = field(default_factory=ReadOptions)
-    told: str = ""
+    sentence: str = ""
     grades: tuple[str, ...] = ()
     open: bool = False
     guess: bool = False
@@ -262,10 +263,10 @@ def _ways_of_numbers(
     wanted = options.get("positive") or (toward if middle == 0.0 else None)
     for side, turn in (("left", 1), ("right", -1)):
         if wanted in (None, side):
-            told = f"numbers above {middle:g} for the {side}"
+            sentence = f"numbers above {middle:g} for the {side}"
             turned = {word: turn * value for word, value in code.items()}
             say: ReadOptions = {"positive": side} if wanted is None else {}  # type: ignore[typeddict-item]
-            yield Way(reading, {**known, **ties, **turned}, say, told, names, open=wanted is None)
+            yield Way(reading, {**known, **ties, **turned}, say, sentence, names, open=wanted is None)
     if values == {0.0, 1.0} and options.get("positive") is None and said is None:
         code = {word: int(value) for word, value in numbers.items()}
         yield Way(_READING["side"], {**known, **code}, {"ties": ["0"]}, "1 the left one, 0 a tie", open=True)
