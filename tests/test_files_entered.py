@@ -40,7 +40,7 @@ CALLS = {
     "forget": (lambda model: model.forget(**one(AT_FIT[0])), 8),
     "update, a table": (lambda model: model.update(columns(LATER)), 11),
     "forget, a person": (lambda model: model.forget(user=model.users_.ids[0]), 12),
-    "fit": (lambda _: Population(n_jobs=1).fit(columns(AT_FIT)), 44),
+    "fit": (lambda _: Population(n_jobs=1).fit(columns(AT_FIT)), 45),
 }
 
 

@@ -41,7 +41,7 @@ def answers(n_people: int, per_person: int, seed: int = 0, delta: float = 0.0) -
 
 @functools.cache
 def _fitted(delta: float, basis: str = "items") -> Population:
-    settings = FIXED | {"tie_threshold": delta, "tol": 1e-6}
+    settings = FIXED | {"tie_threshold": delta, "tol": 1e-6, "clickers": 0.0}
     items = None
     if basis != "items":
         rng = np.random.default_rng(5)

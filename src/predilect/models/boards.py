@@ -8,7 +8,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Annotated, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +22,6 @@ from predilect._base.types import BoolArray, FloatArray, IntArray, Table
 from predilect.data import Comparisons, ItemFeatures, PersonFeatures, Vocabulary, build_frame
 from predilect.data.features import FeatureSpace
 from predilect.data.orders import as_orders, weights_of_rows
-from predilect.decisions.groups import Groups
 from predilect.decisions.ranking import (
     Board,
     board_columns,
@@ -42,6 +41,9 @@ from predilect.models.choices import ChoiceSets, answer_log_proba, choice_proba
 from predilect.models.reading import PairQueries, Said, new_item_space, read_answers, read_queries
 from predilect.models.saving import IDS, LIKELIHOOD, REPORT
 from predilect.show.charts.chart import Chart
+
+if TYPE_CHECKING:
+    from predilect.decisions.groups import Groups
 
 OUTCOMES = np.array([1, 0, -1])  # left, tie, right
 

@@ -12,7 +12,14 @@ from predilect.models.population import tables
 from predilect.show.report.folder import write_people
 from tolerances import EXACT
 
-SETTING = {"strength": 10.0, "variance": 1.0, "consensus_variance": 2.0, "consistency": 0.0, "n_jobs": 1}
+SETTING = {
+    "strength": 10.0,
+    "variance": 1.0,
+    "consensus_variance": 2.0,
+    "consistency": 0.0,
+    "clickers": 0.0,
+    "n_jobs": 1,
+}
 RNG = np.random.default_rng(4)
 N = 120
 ANSWERS = {

@@ -20,6 +20,7 @@ FIXED = {
     "consensus_variance": 1.0,
     "calibration": None,
     "consistency": 0.0,
+    "clickers": 0.0,
     "n_jobs": 1,
 }
 MODELS = [FIXED | {"tie_threshold": ("auto", 0.0)}, {"personal": False, "consensus_variance": 1.0, "n_jobs": 1}]

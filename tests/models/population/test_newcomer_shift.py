@@ -119,7 +119,7 @@ def test_the_shift_on_a_basis_and_with_traits(traits):
 @pytest.mark.parametrize("kind", ["sides", "grades", "item ties", "orders"])
 def test_no_other_shift_predicts_the_answers_better_as_strangers_answers(kind):
     rng = np.random.default_rng(4)
-    n, options = 300, dict(GIVEN)
+    n, options = 300, GIVEN | {"clickers": 0.0}
     user, left = np.repeat(np.arange(20), 15), rng.integers(6, size=n)
     right = (left + rng.integers(1, 6, size=n)) % 6
     f = np.linspace(-1.0, 1.0, 6) + 0.8 * rng.standard_normal((20, 6))

@@ -222,7 +222,13 @@ def test_a_flat_prior(personal):
 
 def test_people_who_cannot_differ_are_the_pooled_model():
     rigid = Population(
-        n_jobs=1, strength=1e4, variance=1e-8, consensus_variance=4.0, tie_threshold=("auto", 0.0), tol=1e-13
+        n_jobs=1,
+        strength=1e4,
+        variance=1e-8,
+        consensus_variance=4.0,
+        tie_threshold=("auto", 0.0),
+        tol=1e-13,
+        clickers=0.0,
     )
     rigid.fit(CROWD)
     # Where nobody is named: otherwise the pooled model sees that people differ all the same, and its intervals widen.

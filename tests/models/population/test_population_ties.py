@@ -18,7 +18,7 @@ from tolerances import EXACT
 ROWS = crowd(3, 30, 5, 12, delta=0.5)
 NODES = 1e-3  # of a probability, by the rule of 15 nodes
 GIVEN = {
-    "consistency": 0.0,
+    "consistency": 0.0, "clickers": 0.0,
     "strength": 10.0, "variance": 1.0, "consensus_variance": 2.0, "calibration": Calibration(0.9),
     "tie_threshold": ("auto", 0.6), "n_jobs": 1,
 }  # fmt: skip

@@ -15,7 +15,7 @@ from predilect.errors import DataError, DataWarning
 from tolerances import CONVERGED, EXACT, ITERATIVE
 
 FIXED = {"strength": 10.0, "variance": 1.0, "consensus_variance": 2.0, "calibration": None, "consistency": 0.0,
-         "n_jobs": 1}  # fmt: skip
+         "clickers": 0.0, "n_jobs": 1}  # fmt: skip
 ITEMS = [f"i{place}" for place in range(6)]
 
 

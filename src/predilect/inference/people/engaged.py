@@ -15,7 +15,6 @@ from scipy.special import expit, gammaln, logsumexp
 from predilect._base.types import FloatArray
 from predilect.inference.likelihoods.special import Z_95
 from predilect.inference.people.expectation import expectation
-from predilect.inference.people.sandwich import log_evidence_without_own
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
@@ -97,6 +96,8 @@ def log_evidence_beside(
     Both are near what the person's own answers want. The consensus is as it is known without these, and the logarithm
     of the consistency in the unit of the fit is N(0, ``spread``²), by Laplace's method; (n_users,).
     """
+    from predilect.inference.people.sandwich import log_evidence_without_own
+
     found = log_evidence_without_own(people, sites, law, C)
     if spread:
         away, width = np.log(unit * people.consistency) / spread, people.consistency_sd / spread

@@ -28,7 +28,6 @@ from predilect.errors import DataError
 from predilect.inference.gaussian.covariates import CovariateEffects, unit_of
 from predilect.inference.gaussian.posterior import GaussianPosterior
 from predilect.inference.likelihoods.calibration import Calibration, restored_calibration
-from predilect.inference.people.contexts import share_between_contexts
 from predilect.inference.people.layout import patterns_of
 from predilect.inference.people.posterior import PopulationPosterior
 from predilect.models.checks import check_flags, given_threshold
@@ -274,6 +273,8 @@ class Population(OverTime, Tables):  # type: ignore[override]  # answers come af
         if self._of_drift is not None:
             self.report_["drift"] = plain(self._of_drift)
         if (context := training.comparisons.context) is not None:
+            from predilect.inference.people.contexts import share_between_contexts
+
             self.report_["contexts"] = len(np.unique(context[context >= 0]))
             self.report_["between_contexts"] = share_between_contexts(training.comparisons)
         answers = training.comparisons

@@ -18,7 +18,6 @@ from predilect._base.types import FloatArray, IntArray, Table
 from predilect.data import Comparisons, build_frame
 from predilect.data.checks import FEWEST_CONTEXTS
 from predilect.data.comparisons import SIDE
-from predilect.decisions.groups import SMALLEST, Groups
 from predilect.decisions.ranking import best_items
 from predilect.decisions.scales import Scale, scale_of
 from predilect.errors import DataError
@@ -28,11 +27,11 @@ from predilect.inference.people.covariates import own_effects
 from predilect.inference.people.engaged import chances_of_clicking, intervals_of_consistency
 from predilect.inference.people.layout import NOISY
 from predilect.models.estimator import Estimator
-from predilect.models.population.judges import judge_columns, misfits, rows_by_judge
 from predilect.models.population.updating import Updating
 from predilect.models.worth import OfAttributes
 
 if TYPE_CHECKING:
+    from predilect.decisions.groups import Groups
     from predilect.models.population.coefficients import CoefficientDraws, LinearRows
     from predilect.models.population.groups import Grouped
 
@@ -250,7 +249,7 @@ class Tables(Updating, Estimator, OfAttributes):  # type: ignore[override]  # an
         unit = scale_of(scale, now._likelihood.name, base, anchor)
         return build_frame(segment_boards(now, unit), now._backend)
 
-    def groups(self, *, smallest: int = SMALLEST, most: int = 5, random_state: int | None = None) -> Groups:
+    def groups(self, *, smallest: int = 10, most: int = 5, random_state: int | None = None) -> Groups:
         """Groups of opinion: what divides the people who answered, and what unites them.
 
         Parameters
@@ -298,6 +297,8 @@ class Tables(Updating, Estimator, OfAttributes):  # type: ignore[override]  # an
 
 def people_columns(model: Any) -> dict[str, Any]:
     """Columns of :meth:`Population.people <predilect.Population.people>`, sorted by person."""
+    from predilect.models.population.judges import judge_columns, misfits, rows_by_judge
+
     rows, _ = rows_by_judge(model)
     posterior, h, who, n = model.posterior_, model.hyperparameters_, rows.who, len(rows.ptr) - 1
     nothing = np.full(n, np.nan)
