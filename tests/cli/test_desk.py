@@ -114,6 +114,17 @@ def test_controls_say_what_the_options_say(visitor, tmp_path):
     assert "-c left=right -c right=left" in visitor.command
 
 
+def test_a_limit_of_the_address_stays_and_holds(visitor, tmp_path):
+    with zipfile.ZipFile(tmp_path / "votes.zip", "w", zipfile.ZIP_DEFLATED) as packed:
+        packed.writestr("votes.csv", VOTES + "p0,tea,milk,tea\n" * 300_000)
+    visitor.upload(tmp_path / "votes.zip")
+    visitor.go(f"{visitor.at}&read=unpack-limit%3D0.002")
+    assert "more than 0.002 GB" in visitor.page
+    visitor.submit("/read", **{"key.tie": "even"})
+    assert "unpack-limit%3D0.002" in visitor.at
+    assert "more than 0.002 GB" in visitor.page
+
+
 def test_a_second_table_can_lie_beside(visitor, tmp_path):
     visitor.upload(file(tmp_path, VOTES))
     people = "user,school\n" + "".join(f"p{k},{'north' if k % 2 else 'south'}\n" for k in range(12))

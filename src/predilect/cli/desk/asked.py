@@ -75,8 +75,10 @@ class Asked:
         return replace(self, column=tuple(column))
 
     def with_values(self, values: Mapping[str, Sequence[str]]) -> Asked:
-        """With what values mean, by the name of each key; without those that are empty."""
-        return replace(self, read=tuple(f"{name}={value}" for name, each in values.items() for value in each if value))
+        """With what values mean, by the name of each key that has a control; without those that are empty."""
+        known = {one.name for one in OPTIONS if not one.is_column}
+        kept = [said for said in self.read if said.partition("=")[0] not in known]  # unpack-limit and the like
+        return replace(self, read=(*kept, *(f"{name}={one}" for name, each in values.items() for one in each if one)))
 
     def said(self, design: Path | None) -> Said:
         """What the reader takes."""
