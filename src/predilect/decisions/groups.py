@@ -138,10 +138,12 @@ class Groups:
         ]
         for one in self.groups:
             more = "; ".join(f"{each.item} (by {number(each.difference)})" for each in one.prefers)
-            told = f"likes more than the others do: {more}" if more else "likes nothing surely more than the others do"
+            liking = (
+                f"likes more than the others do: {more}" if more else "likes nothing surely more than the others do"
+            )
             lines.append(
                 f"Group {one.name}, {one.people} people ({percent(one.share)} of the population, {percent(one.lower)} "
-                f"to {percent(one.upper)}), {told}."
+                f"to {percent(one.upper)}), {liking}."
             )
         unites = "; ".join(str(one.item) for one in self.unites)
         lines.append(f"All groups like: {unites}." if unites else "There is nothing that surely all groups like.")

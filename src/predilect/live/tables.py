@@ -251,9 +251,13 @@ def _set_up_sqlite(connection: Any, _: Any) -> None:
     connection.isolation_level = None
     connection.text_factory = lambda content: content.decode(errors="replace")  # a damaged row is found by its checksum
     cursor = connection.cursor()
-    for setting in ("journal_mode=WAL", "synchronous=FULL", "secure_delete=ON"):
-        cursor.execute(f"PRAGMA {setting}")
-    cursor.close()
+    try:
+        for setting in ("journal_mode=WAL", "synchronous=FULL", "secure_delete=ON"):
+            cursor.execute(f"PRAGMA {setting}")
+    except UnicodeDecodeError as error:  # what SQLite says of a damaged file names damaged parts of it
+        raise sqlite3.DatabaseError(str(error)) from error
+    finally:
+        cursor.close()
 
 
 def _make_private(file: Path) -> None:

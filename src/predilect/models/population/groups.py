@@ -57,23 +57,23 @@ def groups_of(model: Any, smallest: int, most: int, random_state: int | None) ->
         if sizes.min() < smallest:
             none = replace(none, outcome="small")
             continue
-        return _told(model, everybody, active, found, seed, replace(none, outcome="groups"))
+        return _described(model, everybody, active, found, seed, replace(none, outcome="groups"))
     return Grouped(none, {})
 
 
-def _told(model: Any, crowd: Crowd, users: IntArray, found: Camps, seed: int, groups: Groups) -> Grouped:
+def _described(model: Any, crowd: Crowd, users: IntArray, found: Camps, seed: int, groups: Groups) -> Grouped:
     some = np.zeros(len(users), dtype=bool)
     some[crowd.order[:_MOST_RESAMPLED]] = True
     means = means_of_groups(crowd, found, _RESAMPLES, seed, belong=some)
     own = found.belongs.argmax(axis=1)
     sizes = np.bincount(own, minlength=len(found.share))
-    told, items = described(list(model.items_.ids), sizes, means, math.sqrt(some.mean()))
-    name = {k: told[place].name for place, k in enumerate(in_order(sizes, means.share).tolist())}
+    each, items = described(list(model.items_.ids), sizes, means, math.sqrt(some.mean()))
+    name = {k: each[place].name for place, k in enumerate(in_order(sizes, means.share).tolist())}
     ids = model.users_.ids
     whose = {ids[user]: name[k] for user, k in zip(users.tolist(), own.tolist(), strict=True)}
     certainty = float(found.belongs.max(axis=1).mean())
     return Grouped(
-        replace(groups, groups=told, items=items, certainty=certainty, distance=found.distance()), whose
+        replace(groups, groups=each, items=items, certainty=certainty, distance=found.distance()), whose
     )  # fmt: skip
 
 

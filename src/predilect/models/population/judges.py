@@ -64,13 +64,13 @@ def judge_columns(model: Any) -> dict[str, FloatArray]:
     population.md section 4, "Judges". Answers are held against the crowd without the judge, by one Newton step. O(k³) a
     judge who answered on k items, and O(rows).
     """
-    rows, told = rows_by_judge(model)
+    rows, about = rows_by_judge(model)
     names = ("agreement", "infit", "infit_z", "outfit", "outfit_z")
     n = len(rows.ptr) - 1
     found = {name: np.full(n, np.nan) for name in names}
     for start in range(0, n, _AT_ONCE):
         judges = np.arange(start, min(start + _AT_ONCE, n))
-        for name, values in zip(names, _of_some(model, rows, judges, told), strict=True):
+        for name, values in zip(names, _of_some(model, rows, judges, about), strict=True):
             found[name][judges] = values
     return found
 
@@ -97,7 +97,7 @@ def _of_people(model: Any) -> tuple[JudgedRows, Callable[[int], _AboutJudge]]:
     x = np.zeros((len(left), 0)) if effects is None else effects.patterns[people.variant]
     later = posterior.came_later(np.arange(people.n_users))
 
-    def told(judge: int) -> _AboutJudge:
+    def about(judge: int) -> _AboutJudge:
         items, score, Q = people.believed_sums(judge, sites, law)
         k = len(items)
         counts = 0.0 if later[judge] else 1.0
@@ -105,7 +105,7 @@ def _of_people(model: Any) -> tuple[JudgedRows, Callable[[int], _AboutJudge]]:
         return _AboutJudge(items.astype(np.int64), counts * score[:k], counts * Q[:k, :k], law.covariance(items), shift)
 
     outcome = np.sign(people.outcome).astype(float)
-    return JudgedRows(people.answer_ptr, left, right, outcome, people.weight, x, people.task < 0), told
+    return JudgedRows(people.answer_ptr, left, right, outcome, people.weight, x, people.task < 0), about
 
 
 def _of_everybody(model: Any) -> tuple[JudgedRows, Callable[[int], _AboutJudge]]:
@@ -124,7 +124,7 @@ def _of_everybody(model: Any) -> tuple[JudgedRows, Callable[[int], _AboutJudge]]
     slope, curvature = held.weight * slope, held.weight * curvature
     ptr = held.user.searchsorted(np.arange(answers.n_users + 1))
 
-    def told(judge: int) -> _AboutJudge:
+    def about(judge: int) -> _AboutJudge:
         mine = slice(ptr[judge], ptr[judge + 1])
         items = np.unique(np.concatenate([left[mine], right[mine]]))
         k, i, j = len(items), items.searchsorted(left[mine]), items.searchsorted(right[mine])
@@ -133,12 +133,12 @@ def _of_everybody(model: Any) -> tuple[JudgedRows, Callable[[int], _AboutJudge]]
         off = off + off.T
         return _AboutJudge(items, score, np.diag(off.sum(axis=1)) - off, np.zeros((k, k)), np.zeros(k))
 
-    return JudgedRows(ptr, left, right, outcome.astype(float), held.weight, x, held.task < 0), told
+    return JudgedRows(ptr, left, right, outcome.astype(float), held.weight, x, held.task < 0), about
 
 
-def _without(model: Any, told: _AboutJudge) -> _CrowdWithout:
+def _without(model: Any, about: _AboutJudge) -> _CrowdWithout:
     """The crowd without a judge: of N(m, C) with C⁻¹ less Q, and C⁻¹ m less what the score comes from."""
-    posterior, items = model.posterior_, told.items
+    posterior, items = model.posterior_, about.items
     if model.personal_:
         law, C = posterior.law, posterior.C_m
         mean, Phi = law.mean[items], law.Phi[items] if law.has_basis else None
@@ -146,8 +146,8 @@ def _without(model: Any, told: _AboutJudge) -> _CrowdWithout:
         C, Phi = posterior.covariance, None if posterior.Phi is None else posterior.Phi[items]
         mean = posterior.mean[items] if Phi is None else Phi @ posterior.mean
     C = C[np.ix_(items, items)] if Phi is None else Phi @ C @ Phi.T
-    C = symmetrise(np.linalg.solve(np.eye(len(items)) - C @ told.Q, C))
-    return _CrowdWithout(items, mean - C @ told.x, told.shift, told.spread + C)
+    C = symmetrise(np.linalg.solve(np.eye(len(items)) - C @ about.Q, C))
+    return _CrowdWithout(items, mean - C @ about.x, about.shift, about.spread + C)
 
 
 class _JudgedPairs(NamedTuple):
@@ -180,12 +180,12 @@ def _pairs(rows: JudgedRows, bounds: list[slice], rest: list[_CrowdWithout]) -> 
 
 
 def _of_some(
-    model: Any, rows: JudgedRows, judges: IntArray, told: Callable[[int], _AboutJudge]
+    model: Any, rows: JudgedRows, judges: IntArray, about: Callable[[int], _AboutJudge]
 ) -> Iterator[FloatArray]:  # fmt: skip
     """Agreement, infit, its z, outfit and its z of judges who follow each other, (n,) each."""
     bounds = [slice(rows.ptr[judge], rows.ptr[judge + 1]) for judge in judges.tolist()]
     at, n = slice(bounds[0].start, bounds[-1].stop), len(judges)
-    rest = [_without(model, told(judge)) for judge in judges.tolist()]
+    rest = [_without(model, about(judge)) for judge in judges.tolist()]
     pairs = _pairs(rows, bounds, rest)
     who = np.repeat(np.arange(n), [one.stop - one.start for one in bounds])
     outcome, weight = rows.outcome[at], rows.weight[at]
