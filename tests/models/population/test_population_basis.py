@@ -25,7 +25,7 @@ GIVEN = {
     "tie_threshold": ("auto", 0.3),
     "consistency": 0.0,
 }
-FIXED = GIVEN | {"feature_weight": 0.5, "length_scale": 1.5}
+FIXED = GIVEN | {"feature_weight": 0.5, "length_scale": 1.5, "clickers": 0.0}
 KINDS = ("auto", *BASES)
 
 
