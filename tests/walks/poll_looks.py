@@ -259,7 +259,10 @@ class Looks(Account):
         if way == "command":
             words = [word for key, value in reading.items() for word in ("--read", f"{key}={value}")]
             ran = run("rank", file, *words, "--personal", "yes", "--format", "json")
-            self.check(ran.exit_code == 0, "predilect rank does not take the export", ran.output)
+            if not answers.outcome.any():
+                self.check(ran.exit_code == 2 and "are ties" in ran.output, "rank makes a board of ties", ran.output)
+            else:
+                self.check(ran.exit_code == 0, "predilect rank does not take the export", ran.output)
 
     def look_at_whoever_is_erased(self, way: str) -> None:
         """Nobody who is erased is in a table, on a page or in a file."""

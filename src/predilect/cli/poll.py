@@ -49,7 +49,7 @@ Name = Annotated[
 ]
 KindName = StrEnum("KindName", {"pair": "pair", "best": "best", "best_worst": "best-worst", "order": "order"})
 StrategyName = StrEnum("StrategyName", ["board", "best", "top", "person", "random"])
-ExportName = StrEnum("ExportName", ["answers", "shown", "items", "board", "participants", "events"])
+ExportName = StrEnum("ExportName", ["answers", "shown", "items", "board", "groups", "participants", "events"])
 
 
 @app.command("new")
