@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import html
 import re
-import socket
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,28 +11,17 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-import uvicorn
 
 from predilect.cli.desk.app import Desk, create_app
+from serving import listening
 
 
 @contextmanager
 def desk_served() -> Iterator[tuple[str, Desk]]:
     """Address and desk of a server of its own."""
-    listening = socket.create_server(("127.0.0.1", 0))
     desk = Desk("the-token")
-    server = uvicorn.Server(uvicorn.Config(create_app(desk), log_level="error", timeout_graceful_shutdown=2))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
-    thread.start()
-    while not server.started:
-        assert thread.is_alive()
-        time.sleep(0.01)
-    try:
-        yield f"http://127.0.0.1:{listening.getsockname()[1]}{desk.root}", desk
-    finally:
-        server.should_exit = True
-        thread.join(30)
-        listening.close()
+    with listening(create_app(desk)) as address:
+        yield address + desk.root, desk
 
 
 class Visitor:

@@ -175,7 +175,7 @@ class EstimatorContract:
 
     def test_asking_before_fit(self, tmp_path):
         model = self.make()
-        ask = [model.rank, model.utilities, model._n_answers_by_item, lambda: model.score(*votes())]
+        ask = [model.rank, model.utilities, model._results_by_item, lambda: model.score(*votes())]
         for method in [*ask, lambda: model.save(tmp_path / "model")]:
             with pytest.raises(NotFittedError, match="fit"):
                 method()

@@ -273,7 +273,7 @@ class PredictionContract(EstimatorContract):
         mean, covariance = model.utility_distribution()
         np.testing.assert_allclose(mean, model.utilities()["mean"], atol=EXACT)
         np.testing.assert_allclose(np.sqrt(np.diag(covariance)), model.utilities()["sd"], atol=EXACT)
-        assert model.utilities()["n"].to_list() == model._n_answers_by_item().tolist()
+        assert model.utilities()["n"].to_list() == model._results_by_item().sum(axis=1).tolist()
         with pytest.warns(DataWarning, match="without answers"):
             frame = model.utilities("nobody")
         with pytest.warns(DataWarning, match="without answers"):

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import re
-import socket
-import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import httpx
-import uvicorn
 
 from predilect.live.web.app import create_app
 from predilect.live.web.hosting import Host
+from serving import listening
 
 _BROWSERS: list[httpx.Client] = []  # to be closed before their server
 
@@ -23,22 +20,12 @@ _BROWSERS: list[httpx.Client] = []  # to be closed before their server
 def served(place: str, **options: Any) -> Iterator[tuple[str, Host]]:
     """Address and host of a server of the polls at a place."""
     host = Host(place, "the-code")
-    listening = socket.create_server(("127.0.0.1", 0))
-    app = create_app(host, **options)
-    server = uvicorn.Server(uvicorn.Config(app, log_level="error", access_log=False, timeout_graceful_shutdown=5))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
-    thread.start()
-    while not server.started:
-        assert thread.is_alive()
-        time.sleep(0.01)
-    try:
-        yield f"http://127.0.0.1:{listening.getsockname()[1]}", host
-    finally:
-        while _BROWSERS:
-            _BROWSERS.pop().close()
-        server.should_exit = True
-        thread.join(30)
-        listening.close()
+    with listening(create_app(host, **options)) as address:
+        try:
+            yield address, host
+        finally:
+            while _BROWSERS:
+                _BROWSERS.pop().close()
 
 
 def browser(address: str, **options: Any) -> httpx.Client:

@@ -193,12 +193,17 @@ def say_intake(talk: Talk, comparisons: Comparisons) -> None:
     intake = comparisons.intake
     for line in intake.describe(name_people=True) if talk.explains else intake.reading.lines():
         talk.say(line)
+    talk.say(amounts(comparisons))
+
+
+def amounts(comparisons: Comparisons) -> str:
+    """How many answers, items and people, in a sentence."""
     n = comparisons.n_users
     who = ("1 person" if n == 1 else f"{n} people") if comparisons.has_users else "people not named"
     answers = counted(comparisons.n_answers, "answer")
-    if intake.tasks_read:
+    if comparisons.intake.tasks_read:
         answers = f"{counted(comparisons.n_answers, 'time')} one alternative over another"
-    talk.say(f"{answers}, {counted(comparisons.n_items, 'item')}, {who}.")
+    return f"{answers}, {counted(comparisons.n_items, 'item')}, {who}."
 
 
 def say_findings(talk: Talk, findings: Sequence[Finding]) -> None:

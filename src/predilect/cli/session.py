@@ -49,7 +49,8 @@ _WIDTH_OF_A_PIPE = 110  # columns; rich would take 80 and cut names
 
 NOT_WRITTEN, BAD_INPUT, NOT_CONVERGED, INTERRUPTED, TERMINATED = 1, 2, 3, 130, 143
 _SECONDS_TO_END = 1.5  # after a signal
-_SECONDS_A_LINE = float(os.environ.get("PREDILECT_PROGRESS") or 10.0)  # of progress, where there is no terminal
+_SECONDS_A_LINE, _SECONDS_FOR_A_PAGE = 10.0, 0.5  # of progress, where there is no terminal
+FOR_A_PAGE = "PREDILECT_FOR_A_PAGE"  # set where a page of predilect open waits for the command
 
 
 class Terminated(KeyboardInterrupt):
@@ -225,7 +226,8 @@ class Talk:
             yield share
             return
         if not self.err.is_terminal:
-            with Ticker(lambda: _print(self.err, self._named(share.line)), _SECONDS_A_LINE):
+            seconds = _SECONDS_FOR_A_PAGE if FOR_A_PAGE in os.environ else _SECONDS_A_LINE
+            with Ticker(lambda: _print(self.err, self._named(share.line)), seconds):
                 yield share
             return
         # A stage that is long goes on in the next line, so that the share and the time are always seen.

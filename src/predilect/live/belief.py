@@ -33,11 +33,8 @@ _SECONDS_OF_SILENCE = 10.0  # of the thread that follows, after which whoever as
 _TIMES_AS_LONG, _LONGEST_PAUSE = 10.0, 10.0  # as it took to make a board it stands at least; seconds
 _MOST_MADE = 200  # boards, of participants too, that are kept
 _MANY = 20  # changes from which a frame is faster than one answer at a time
-DUELS = (
-    "duel_share",
-    "duel_share_low",
-    "duel_share_high",
-)  # columns of boards: shares of duels, with their 95 % intervals
+# Columns of boards: shares of duels, with their 95 % intervals
+DUELS = ("duel_share", "duel_share_low", "duel_share_high")
 FEWEST_ANSWERS, FEWEST_PEOPLE = 10, 2  # below, the prior: all items alike
 
 

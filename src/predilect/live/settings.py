@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, get_args
 from urllib.parse import urlsplit
 
 from predilect._base.text import did_you_mean, one_line, quoted
-from predilect.decisions.groups import LEAST
+from predilect.decisions.groups import LEAST, SMALLEST
 from predilect.errors import DataError
 from predilect.live.web.texts import LANGUAGES
 
@@ -100,7 +100,7 @@ class Settings:
     limit: int = 0
     own_ranking: int = 10
     public: bool = False
-    smallest_group: int = 10
+    smallest_group: int = SMALLEST
     level: float = 0.95
     retest: float = 0.0
     difficulty: float = 0.0

@@ -60,20 +60,24 @@ participants = sa.Table(
     sa.UniqueConstraint("poll", "name"),
     sa.UniqueConstraint("poll", "secret"),
 )
+
+
+def _of_a_state() -> list[sa.Column[int]]:
+    """Key of what was made of one criterion of a poll at a sequence."""
+    kinds = {"poll": sa.Integer, "criterion": sa.Integer, "sequence": sa.BigInteger}
+    return [sa.Column(name, kind, primary_key=True, autoincrement=False) for name, kind in kinds.items()]
+
+
 models = sa.Table(
     "models",
     _meta,
-    sa.Column("poll", sa.Integer, primary_key=True, autoincrement=False),
-    sa.Column("criterion", sa.Integer, primary_key=True, autoincrement=False),
-    sa.Column("sequence", sa.BigInteger, primary_key=True, autoincrement=False),
+    *_of_a_state(),
     sa.Column("folder", sa.LargeBinary),  # zip of a saved model; none where the answers up to there make none
 )
 groups = sa.Table(
     "groups",
     _meta,
-    sa.Column("poll", sa.Integer, primary_key=True, autoincrement=False),
-    sa.Column("criterion", sa.Integer, primary_key=True, autoincrement=False),
-    sa.Column("sequence", sa.BigInteger, primary_key=True, autoincrement=False),
+    *_of_a_state(),
     sa.Column("content", sa.Text),  # JSON of the groups that were published; none once somebody was erased
 )
 leases = sa.Table(

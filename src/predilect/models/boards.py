@@ -562,10 +562,6 @@ class RankingEstimator(Asking, Predicting):
             return now.results_by_item_.copy()
         return now._results_of(now._user_code(user))
 
-    def _n_answers_by_item(self, user: Any = None) -> FloatArray:
-        """Number of answers on each item that a board rests on, of the crowd or of one person; shape (n_items,)."""
-        return np.asarray(self._results_by_item(user).sum(axis=1))
-
 
 def _centred(mean: FloatArray, covariance: FloatArray) -> tuple[FloatArray, FloatArray]:
     mean, covariance = centre(mean, covariance)

@@ -7,7 +7,7 @@ import pytest
 
 from predilect import Population
 from predilect.inference.people.expectation import converge
-from predilect.inference.people.mixture import Crowd, _begun, _climb, held_out_gain, whole
+from predilect.inference.people.mixture import Crowd, GainsOfGroups, _begun, _climb, whole
 from simulate import comparisons
 from simulate_camps import FIXED, agreeing, camps
 from tolerances import EXACT, ITERATIVE
@@ -57,7 +57,7 @@ def test_camps_are_told_apart_and_held_out_people_say_so():
     assert set(np.bincount(found.belongs.argmax(axis=1))) == {20}
     own = found.belongs.argmax(axis=1).reshape(-1, 2)  # every other person is of the other camp
     assert (own[:, 0] != own[:, 1]).all()
-    assert held_out_gain(crowd, 2, 0).sum() > 3.0
+    assert GainsOfGroups(crowd, 0).of(2).sum() > 3.0
 
 
 def test_a_part_of_a_crowd_keeps_its_order():

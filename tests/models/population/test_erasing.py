@@ -162,7 +162,7 @@ def test_everybody_else_is_as_before_to_the_bit_and_the_erased_is_nobody_known(k
             np.testing.assert_array_equal(a, b)
     theirs = 6.0
     assert model.n_answers_ == fitted(kind).n_answers_ - theirs
-    assert model._n_answers_by_item().sum() == 2 * model.n_answers_
+    assert model._results_by_item().sum(axis=1).sum() == 2 * model.n_answers_
     assert model.report_["updates"]["answers_taken_back"] == theirs
     # Whoever comes back starts from nothing.
     again, fresh = copy.deepcopy(model), votes(of, LATE)

@@ -52,7 +52,7 @@ def model():
 def test_the_numbers_of_a_fit_add_up(personal):
     model = Population(personal, n_jobs=1, **GIVEN).fit(CROWD)
     assert model.personal_ is personal
-    assert model.n_answers_ == model._n_answers_by_item().sum() / 2 == 240
+    assert model.n_answers_ == model._results_by_item().sum(axis=1).sum() / 2 == 240
     assert model.report_["model"] == ("population" if personal else "pooled")
     assert model.report_["fit"]["converged"]
     assert model.report_["prior"]["chosen"] == plain(model.hyperparameters_.to_dict())

@@ -63,7 +63,7 @@ def assert_equals(model: Population, index, users=range(N_USERS)) -> None:
         for a, b in zip(found, wanted, strict=True):
             np.testing.assert_allclose(a, b, atol=CONVERGED)
     counts = np.bincount(ROWS.left[index], minlength=N_ITEMS) + np.bincount(ROWS.right[index], minlength=N_ITEMS)
-    np.testing.assert_array_equal(model._n_answers_by_item(), counts)
+    np.testing.assert_array_equal(model._results_by_item().sum(axis=1), counts)
     assert model.n_answers_ == len(index)
 
 
@@ -117,13 +117,13 @@ def test_update_then_forget_is_nothing(kind):
     asked = questions(12)
     for a, b in zip(model.predict_margin(asked), before.predict_margin(asked), strict=True):
         np.testing.assert_allclose(a, b, atol=CONVERGED)
-    np.testing.assert_array_equal(model._n_answers_by_item(), before._n_answers_by_item())
+    np.testing.assert_array_equal(model._results_by_item().sum(axis=1), before._results_by_item().sum(axis=1))
     # Whoever came and took everything back stays known, with the population's prediction.
     with pytest.warns(DataWarning, match="without answers"):
         unseen = before.utility_distribution("person 0013")
     for a, b in zip(model.utility_distribution("person 0013"), unseen, strict=True):
         np.testing.assert_allclose(a, b, atol=CONVERGED)
-    assert model._n_answers_by_item("person 0013").sum() == (0 if model.personal_ else model.n_answers_ * 2)
+    assert model._results_by_item("person 0013").sum(axis=1).sum() == (0 if model.personal_ else model.n_answers_ * 2)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -139,7 +139,7 @@ def test_a_board_counts_the_answers_that_it_rests_on(kind, tmp_path):
         assert now.rank()["n"].sum() == 2 * now.n_answers_
         assert now.utilities()["n"].to_list() == now.rank().sort("item")["n"].to_list()
         assert now.rank(user_ids([0])[0])["n"].sum() > own["n"].sum()
-        assert now._n_answers_by_item().sum() == 2 * now.n_answers_
+        assert now._results_by_item().sum(axis=1).sum() == 2 * now.n_answers_
     if model.features_ is None:  # a new fit counts all of them
         model.fit(model.comparisons_)
         assert model.rank()["n"].sum() == 2 * model.n_answers_
@@ -170,7 +170,9 @@ def test_what_is_said_of_one_person_and_of_many_agrees(kind):
         assert model.rank(user).equals(together.rank(user))
         for a, b in zip(model.utility_distribution(user), together.utility_distribution(user), strict=True):
             np.testing.assert_array_equal(a, b)
-        np.testing.assert_array_equal(model._n_answers_by_item(user), together._n_answers_by_item(user))
+        np.testing.assert_array_equal(
+            model._results_by_item(user).sum(axis=1), together._results_by_item(user).sum(axis=1)
+        )
     asked = questions(N_USERS)
     for a, b in zip(model.predict_margin(asked), together.predict_margin(asked), strict=True):
         np.testing.assert_allclose(a, b, atol=EXACT)

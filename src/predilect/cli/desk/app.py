@@ -269,6 +269,8 @@ def _answered(shown: OpenResults, given: dict[str, str]) -> tuple[str, str]:
                     parts = shown.of_person(given["user"])
                 case "pair" if given.get("left") and given.get("right"):
                     parts = shown.of_pair(given["left"], given["right"], given.get("user", ""))
+                case "groups":
+                    parts = shown.groups
                 case "shares" if shown.attributes:
                     parts = shown.shares(shown.defaults() | given)
                 case _:

@@ -12,10 +12,11 @@ from urllib.parse import urlencode
 
 from predilect._base.text import as_typed, for_shell
 from predilect.cli.options import Said
+from predilect.cli.rank import Personal
 from predilect.data.read.options import OPTIONS, ReadOptions, as_given, joined
 
 TABLES = ("items", "people", "design")  # that may lie beside the answers
-PERSONAL = ("auto", "yes", "no")
+PERSONAL = tuple(one.value for one in Personal)
 
 
 @dataclass(frozen=True)

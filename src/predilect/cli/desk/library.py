@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,7 +24,7 @@ from predilect.show.report.sections import Contents, board_table
 from predilect.show.report.tables import sentence_of_pair
 
 OFFERS = ("A", "B", "C")  # alternatives of a scenario
-_MOST_NAMED = 1000  # in a list to choose from
+_MOST_HELD, _MOST_NAMED = 2, 1000  # in a list to choose from
 _STEPS = 11  # prices of a curve
 
 
@@ -94,6 +93,12 @@ class OpenResults:
         found = pl.DataFrame(model.versus([(left, right)], user=user or None, scale=scale))
         return [sentence_of_pair(row, scale.of_differences) for row in found.iter_rows(named=True)]
 
+    @cached_property
+    def groups(self) -> list[Part]:
+        """What divides people and what unites them: looked for when it is asked, as that takes long."""
+        found = replace(self.contents, find_groups=self.model._find_groups).parts_of("groups")
+        return found or ["There are too few people with rankings of their own to look for groups."]
+
     def defaults(self) -> dict[str, str]:
         """Values of a scenario that nobody has changed yet, by the names of its controls."""
         return {
@@ -152,7 +157,7 @@ class Library:
 
     def __init__(self) -> None:
         self._places: dict[str, Path] = {}
-        self._held, self._lock = OrderedDict[str, OpenResults](), threading.Lock()
+        self._lock, self._loaded = threading.Lock(), lru_cache(_MOST_HELD)(_loaded)
 
     def put(self, key: str, place: Path) -> None:
         """A folder of results, or the log of a live poll."""
@@ -160,14 +165,10 @@ class Library:
 
     def at(self, key: str) -> OpenResults:
         """Results; DataError if there are none of this key."""
+        if key not in self._places:
+            raise DataError("these results are not open any more. Rank again, or open the folder")
         with self._lock:
-            if key not in self._places:
-                raise DataError("these results are not open any more. Rank again, or open the folder")
-            if key not in self._held:
-                self._held[key] = _loaded(self._places[key])
-                while len(self._held) > 2:
-                    self._held.popitem(last=False)
-            return self._held[key]
+            return self._loaded(self._places[key])
 
 
 def polls_in(path: Path) -> list[str]:
@@ -190,4 +191,4 @@ def _loaded(place: Path) -> OpenResults:
         finally:
             poll.disconnect()
     results = Results.of(place).with_people(Talk(Common(quiet=True)))
-    return OpenResults(contents_in(results, name_people=True), place)
+    return OpenResults(contents_in(results, name_people=True, groups=lambda: None), place)

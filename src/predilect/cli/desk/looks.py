@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from threading import Lock
 from typing import Any, NamedTuple
 
 import polars as pl
 
-from predilect._base.text import one_line, spoken_to
+from predilect._base.text import one_line, shortened, spoken_to
 from predilect.cli.desk.asked import Asked
 from predilect.cli.desk.shelf import Shelf
-from predilect.cli.reading import Source, read_features, read_people
+from predilect.cli.reading import Source, amounts, read_features, read_people
 from predilect.data import Comparisons, Finding, check
 from predilect.data.checks import check_answers
-from predilect.data.intake import counted
 from predilect.data.read.assemble import Unclear
 from predilect.data.read.options import OPTIONS, Option
 from predilect.data.read.readers import as_the_whole, read_opened
@@ -98,17 +97,13 @@ class Looks:
     """Looks at files; the last few are kept, each for the state of its files."""
 
     def __init__(self, shelf: Shelf) -> None:
-        self._shelf, self._kept, self._lock = shelf, OrderedDict[str, Look](), Lock()
+        self._shelf, self._lock = shelf, Lock()  # warnings are those of one look at a time
+        self._looked = lru_cache(_MOST_KEPT)(lambda asked, _: _looked(asked, shelf))
 
     def at(self, asked: Asked) -> Look:
         """The look at a file; DataError if its page is not of an open file."""
-        key = asked.key(self._shelf)
-        with self._lock:  # warnings are those of one look at a time
-            if key not in self._kept:
-                self._kept[key] = _looked(asked, self._shelf)
-                while len(self._kept) > _MOST_KEPT:
-                    self._kept.popitem(last=False)
-            return self._kept[key]
+        with self._lock:
+            return self._looked(asked, asked.key(self._shelf))
 
 
 def _looked(asked: Asked, shelf: Shelf) -> Look:
@@ -125,7 +120,7 @@ def _looked(asked: Asked, shelf: Shelf) -> Look:
             people = read_people(shelf[asked.people] if asked.people else None, source.settings, asked.segment)
             look.segments = [] if people is None else _segments_of(shelf[asked.people], source)
             look.sentences = _sentences(table, source.settings.options, look.answers)
-            look.amounts = _amounts(look.answers)
+            look.amounts = amounts(look.answers)
             look.findings = check(look.answers, None if features is None else features.ids)
             check_answers(look.answers.with_used_grades())
         except Question as error:
@@ -147,15 +142,7 @@ def _looked(asked: Asked, shelf: Shelf) -> Look:
 
 
 def _cell(value: Any) -> str:
-    text = "" if value is None else one_line(str(value))
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
-
-
-def _amounts(answers: Comparisons) -> str:
-    n, people = answers.n_users, "people not named"
-    if answers.has_users:
-        people = "1 person" if n == 1 else f"{n} people"
-    return f"{counted(answers.n_answers, 'answer')}, {counted(answers.n_items, 'item')}, {people}."
+    return "" if value is None else shortened(one_line(str(value)), _LONGEST)
 
 
 def _sentences(table: Any, options: Any, answers: Comparisons) -> list[str]:

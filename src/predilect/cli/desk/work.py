@@ -9,7 +9,8 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 
-_SECONDS_A_LINE = "0.5"  # of progress
+from predilect.cli.session import FOR_A_PAGE
+
 _PROGRESS, _ERROR = "about ", "Error: "
 
 
@@ -21,7 +22,7 @@ class Job:
         self._process = subprocess.Popen(
             [sys.executable, "-m", "predilect", *words, "-o", str(folder), "--force"],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, encoding="utf-8",
-            errors="replace", env={**os.environ, "PREDILECT_PROGRESS": _SECONDS_A_LINE},
+            errors="replace", env={**os.environ, FOR_A_PAGE: "yes"},
         )  # fmt: skip
         self._thread = threading.Thread(target=self._listen, daemon=True)
         self._thread.start()

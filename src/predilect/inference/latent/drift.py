@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
@@ -66,23 +66,12 @@ class TimedAnswers:
         """Places of the rows of each time, and what they compare."""
         order = np.argsort(self.at, kind="stable")
         parts = np.split(order, np.searchsorted(self.at[order], np.arange(1, len(self.times))))
-        x = self.rows.covariates
-        return [
-            (part, replace(
-                self.rows, left=self.rows.left[part], right=self.rows.right[part], outcome=self.rows.outcome[part],
-                weight=self.rows.weight[part], covariates=None if x is None else x[part], orders=None,
-            )) for part in parts
-        ]  # fmt: skip
+        return [(part, self.rows.part(part)) for part in parts]
 
     def before(self, place: int) -> TimedAnswers:
         """The answers before the time of that place, of those of one row each."""
-        rows, kept = self.rows, np.flatnonzero(self.at < place)
-        x = rows.covariates
-        fewer = replace(
-            rows, left=rows.left[kept], right=rows.right[kept], outcome=rows.outcome[kept], weight=rows.weight[kept],
-            covariates=None if x is None else x[kept], orders=None,
-        )  # fmt: skip
-        return TimedAnswers(fewer, self.at[kept], self.times[:place])
+        kept = np.flatnonzero(self.at < place)
+        return TimedAnswers(self.rows.part(kept), self.at[kept], self.times[:place])
 
     def margins(self, prior: PooledPrior, state: States) -> FloatArray:
         """Margins of the answers, (n_rows,)."""

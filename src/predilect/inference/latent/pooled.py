@@ -81,6 +81,13 @@ class PooledAnswers:
         ends = thresholds.ends(code, self.left, self.right)
         return replace(self, outcome=ends, likelihood=Intervals, thresholds=thresholds)
 
+    def part(self, rows: IntArray) -> PooledAnswers:
+        """Some of the rows, without what orders say together."""
+        return replace(
+            self, left=self.left[rows], right=self.right[rows], outcome=self.outcome[rows], weight=self.weight[rows],
+            covariates=None if self.covariates is None else self.covariates[rows], orders=None,
+        )  # fmt: skip
+
     def views(self, delta: float, margin: FloatArray) -> tuple[float, FloatArray, Precision]:
         """Log-likelihood, its slopes in the margins (n_rows,), and minus the second derivatives, at threshold δ."""
         value, slope, curvature = self.likelihood(delta).at(self.outcome, margin)

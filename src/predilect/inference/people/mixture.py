@@ -7,6 +7,7 @@ and Σ = A Aᵀ + rest. With one group, b = 0 and W = I that is the population m
 from __future__ import annotations
 
 import math
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -44,6 +45,7 @@ class Crowd:
     posterior: PopulationPosterior  # of people with answers alone, nobody changed since
     delta: float  # tie threshold, or scale of thresholds, of the sweeps
     order: IntArray
+    executor: ThreadPoolExecutor | None = None  # threads that share people; sums are the same for any number
 
     @property
     def weight(self) -> FloatArray:
@@ -75,7 +77,7 @@ class Crowd:
         rank = np.empty(len(self.order), dtype=np.int64)
         rank[self.order] = np.arange(len(self.order))
         posterior = replace(self.posterior, people=people, sites=sites, newcomers=None, since=None)
-        return Crowd(posterior, self.delta, np.argsort(rank[users]))
+        return Crowd(posterior, self.delta, np.argsort(rank[users]), self.executor)
 
     def law(self, mean: FloatArray, Sigma: FloatArray) -> Law:
         """Population distribution about another mean of the items or functions, (M,)."""
@@ -85,12 +87,13 @@ class Crowd:
     def pass_over(self, law: Law, sites: Sites, weight: FloatArray) -> Expectation:
         """Sums over people, each times a weight, at the sites as they are."""
         people = with_own(self.posterior.people, _NONE, _NONE, _NONE, engaged=np.ascontiguousarray(weight))
-        return expectation(people, sites, law, self.delta, n_sweeps=0)
+        return expectation(people, sites, law, self.delta, n_sweeps=0, executor=self.executor)
 
     def evidences(self, law: Law, sites: Sites, n_sweeps: int = _SWEEPS) -> FloatArray:
         """Log Z_u of each person, (n_users,), after sweeps of the sites, in place."""
         found = expectation(
-            self.posterior.people, sites, law, self.delta, n_sweeps=n_sweeps, tolerance=_SITES, sums=False
+            self.posterior.people, sites, law, self.delta, n_sweeps=n_sweeps, tolerance=_SITES, sums=False,
+            executor=self.executor,
         )  # fmt: skip
         return found.evidences
 
@@ -207,25 +210,39 @@ def folds_of(crowd: Crowd, seed: int) -> IntArray:
     return fold
 
 
-def held_out_gain(crowd: Crowd, K: int, seed: int) -> FloatArray:
-    """What K groups gain over one on each person's answers, (n_users,), in nats, learned from people of other folds.
+class GainsOfGroups:
+    """What groups gain over one on each person's answers, by people of other folds (groups.md, "How many")."""
 
-    groups.md, "How many". A fold costs two fits.
-    """
-    A = crowd.directions(max(_AXES, K - 1))
-    places, fold = crowd.places(A), folds_of(crowd, seed)
-    gain = np.zeros(len(fold))
-    for one in range(_FOLDS):
-        out = fold == one
-        weight = crowd.weight * ~out
-        many, single = (fit_mixture(crowd, A, places, k, weight, seed) for k in (K, 1))
-        gain[out] = crowd.weight[out] * (many.evidence - single.evidence)[out]
-    return gain
+    def __init__(self, crowd: Crowd, seed: int) -> None:
+        self.crowd, self.seed, self.fold = crowd, seed, folds_of(crowd, seed)
+        self._single: dict[int, FloatArray] = {}  # evidence with one group, by the number of directions
+
+    def of(self, K: int) -> FloatArray:
+        """Of K groups, (n_users,), in nats: a fit a fold, and one of a single group for each number of directions."""
+        n_axes = _axes_of(K)
+        A = self.crowd.directions(n_axes)
+        places = self.crowd.places(A)
+        if n_axes not in self._single:
+            self._single[n_axes] = self._evidence(A, places, 1)
+        return self.crowd.weight * (self._evidence(A, places, K) - self._single[n_axes])
+
+    def _evidence(self, A: FloatArray, places: FloatArray, K: int) -> FloatArray:
+        """Evidence of each person with K groups of the people of other folds, (n_users,)."""
+        found = np.zeros(len(self.fold))
+        for one in range(_FOLDS):
+            out = self.fold == one
+            found[out] = fit_mixture(self.crowd, A, places, K, self.crowd.weight * ~out, self.seed).evidence[out]
+        return found
+
+
+def _axes_of(K: int) -> int:
+    """Along how many directions so many groups are looked for."""
+    return max(_AXES, K - 1)
 
 
 def whole(crowd: Crowd, K: int, seed: int) -> Camps:
     """K groups of everybody."""
-    A = crowd.directions(max(_AXES, K - 1))
+    A = crowd.directions(_axes_of(K))
     return fit_mixture(crowd, A, crowd.places(A), K, crowd.weight, seed)
 
 

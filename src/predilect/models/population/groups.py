@@ -9,10 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from predilect._base.arguments import check_count
+from predilect._base.shards import workers
 from predilect._base.types import IntArray
 from predilect.data.content import Keys, refined
 from predilect.decisions.groups import ENOUGH, LEAST, NAMES, Groups, described, in_order
-from predilect.inference.people.mixture import Camps, Crowd, held_out_gain, means_of_groups, whole
+from predilect.inference.people.mixture import Camps, Crowd, GainsOfGroups, means_of_groups, whole
 from predilect.inference.people.posterior import PopulationPosterior
 
 _MOST_TRIED, _MOST_RESAMPLED, _RESAMPLES = 1000, 500, 100  # people by whom the number is chosen; and of intervals
@@ -37,11 +38,18 @@ def groups_of(model: Any, smallest: int, most: int, random_state: int | None) ->
     none = Groups("few", n_people=len(active), smallest=smallest)
     if len(active) < 2 * smallest or posterior.n_items < 2:
         return Grouped(none, {})
-    everybody = Crowd(posterior, _delta(model), np.argsort(_keys(posterior), kind="stable")).part(active)
+    with workers(model.n_jobs) as executor:
+        order = np.argsort(_keys(posterior), kind="stable")
+        everybody = Crowd(posterior, _delta(model), order, executor).part(active)
+        return _grouped(model, everybody, active, most, seed, none)
+
+
+def _grouped(model: Any, everybody: Crowd, active: IntArray, most: int, seed: int, none: Groups) -> Grouped:
+    """The groups of those who answered; ``none`` is what is said where there are too few."""
     tried = everybody.part(np.sort(everybody.order[:_MOST_TRIED]))
-    gains = {1: 0.0}
-    for K in range(2, min(most, len(active) // smallest) + 1):
-        gains[K] = float(held_out_gain(tried, K, seed).sum())
+    gains, held_out = {1: 0.0}, GainsOfGroups(tried, seed)
+    for K in range(2, min(most, len(active) // none.smallest) + 1):
+        gains[K] = float(held_out.of(K).sum())
         if gains[K] < gains[K - 1] + (0.0 if K == 2 else ENOUGH):
             break
     none = replace(none, outcome="none", gain=max(gain for K, gain in gains.items() if K > 1))
@@ -54,7 +62,7 @@ def groups_of(model: Any, smallest: int, most: int, random_state: int | None) ->
         if found.distance() < _APART:
             continue
         sizes = np.bincount(found.belongs.argmax(axis=1), minlength=K)
-        if sizes.min() < smallest:
+        if sizes.min() < none.smallest:
             none = replace(none, outcome="small")
             continue
         return _described(model, everybody, active, found, seed, replace(none, outcome="groups"))

@@ -58,13 +58,14 @@ class _CrowdWithout(NamedTuple):
     covariance: FloatArray  # of the utilities of somebody new who is like the judge, (k, k)
 
 
-def judge_columns(model: Any) -> dict[str, FloatArray]:
+def judge_columns(model: Any, rows: JudgedRows, about: Callable[[int], _AboutJudge]) -> dict[str, FloatArray]:
     """Agreement, infit and outfit of everybody with those left over, (n_judges,) each; NaN where there is nothing.
+
+    ``rows`` and ``about`` are those of :func:`rows_by_judge`.
 
     population.md section 4, "Judges". Answers are held against the crowd without the judge, by one Newton step. O(k³) a
     judge who answered on k items, and O(rows).
     """
-    rows, about = rows_by_judge(model)
     names = ("agreement", "infit", "infit_z", "outfit", "outfit_z")
     n = len(rows.ptr) - 1
     found = {name: np.full(n, np.nan) for name in names}

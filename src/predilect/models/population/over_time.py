@@ -22,8 +22,6 @@ from predilect.models.population.drift import Drift, name_times
 if TYPE_CHECKING:
     from predilect.show.charts.chart import Chart
 
-_LEADERS = 8  # items of a picture that nobody asked for
-
 
 class OverTime:
     """Base of the population model: its boards at other times than the last."""

@@ -299,7 +299,7 @@ def people_columns(model: Any) -> dict[str, Any]:
     """Columns of :meth:`Population.people <predilect.Population.people>`, sorted by person."""
     from predilect.models.population.judges import judge_columns, misfits, rows_by_judge
 
-    rows, _ = rows_by_judge(model)
+    rows, about = rows_by_judge(model)
     posterior, h, who, n = model.posterior_, model.hyperparameters_, rows.who, len(rows.ptr) - 1
     nothing = np.full(n, np.nan)
 
@@ -323,7 +323,7 @@ def people_columns(model: Any) -> dict[str, Any]:
             numbers |= dict(zip(("lower", "upper"), ends, strict=True))
         if h.click_rate:
             numbers["clicks_at_random"] = _chances_of_clicking(posterior)
-    fit, ties = judge_columns(model), sums(rows.weight * (rows.outcome == 0.0))
+    fit, ties = judge_columns(model, rows, about), sums(rows.weight * (rows.outcome == 0.0))
     with np.errstate(invalid="ignore"):
         numbers |= {"agreement": fit.pop("agreement"), "ties": ties / n_answers}
         effects = posterior.covariates

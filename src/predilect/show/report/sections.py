@@ -100,6 +100,10 @@ class Contents:
         """Amounts and the date, for below the title."""
         return f"{grouped(len(self.board))} items, from {self.answered}. {self.made['Date']}"
 
+    def parts_of(self, key: str) -> list[Part]:
+        """One of the sections."""
+        return [part for name, _, make in _SECTIONS if name == key for part in make(self)]
+
     @cached_property
     def sections(self) -> list[Section]:
         """The sections that have anything to say; some seconds for a thousand items, for ranks and questions."""
