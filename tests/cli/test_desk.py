@@ -65,6 +65,7 @@ def test_a_file_that_is_dropped_is_read_ranked_and_shown_with_the_numbers_of_the
         ("ask=pair&left=tea&right=beer", "beer"),
         ("ask=person&user=p0", "3 items, best first"),
         ("ask=person", ""),
+        ("ask=groups", "too few people"),
     ):
         answer = httpx.get(f"{visitor.at}/answer?{question}")
         assert answer.status_code == 200
