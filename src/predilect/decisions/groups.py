@@ -91,7 +91,8 @@ class Groups:
         People that a group has at least.
     gain : float
         By how much groups make the answers of held-out people likelier, in nats, all people together; of the best
-        number of groups, found or not. Each group more takes 2.3: answers ten times as likely.
+        number of groups that stand apart, shown or not; 0 where none do. Each group more takes 2.3: answers ten times
+        as likely.
     certainty : float
         Mean probability with which people belong to their group; 1 without groups.
     distance : float
