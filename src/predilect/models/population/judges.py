@@ -63,7 +63,7 @@ def judge_columns(model: Any, rows: JudgedRows, about: Callable[[int], _AboutJud
 
     ``rows`` and ``about`` are those of :func:`rows_by_judge`.
 
-    population.md section 4, "Judges". Answers are held against the crowd without the judge, by one Newton step. O(k³) a
+    people.md, "Judges". Answers are held against the crowd without the judge, by one Newton step. O(k³) a
     judge who answered on k items, and O(rows).
     """
     names = ("agreement", "infit", "infit_z", "outfit", "outfit_z")

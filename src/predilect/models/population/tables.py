@@ -73,7 +73,7 @@ class Tables(Updating, Estimator, OfAttributes):  # type: ignore[override]  # an
 
         Notes
         -----
-        population.md section 4, "Consistency of people", "Effects of covariates that differ over people", "Judges".
+        people.md, "Consistency of people", "Effects of covariates that differ over people", "Judges".
         """
         check_is_fitted(self)
         now = self._snapshot()
@@ -191,7 +191,7 @@ class Tables(Updating, Estimator, OfAttributes):  # type: ignore[override]  # an
 
         Notes
         -----
-        population.md section 4, "Covariates of answers". Effects differ over people where held-out answers gain. In the
+        people.md, "Covariates of answers". Effects differ over people where held-out answers gain. In the
         personal model intervals take people's tastes into account; in the pooled one people are independent of each
         other, and not their answers.
         """
