@@ -243,7 +243,7 @@ def whole(crowd: Crowd, K: int, seed: int) -> Camps:
 
 
 class GroupMeans(NamedTuple):
-    """Utilities of groups, centred over the items, and of resampled crowds."""
+    """Utilities of groups, centred over the items, and of resampled crowds as large."""
 
     share: FloatArray  # (K,)
     mean: FloatArray  # (K, n_items)
@@ -256,8 +256,8 @@ def means_of_groups(crowd: Crowd, found: Camps, n_resamples: int, seed: int, *, 
     """Means of the groups in all directions, and those of bootstrap samples of people, with Σ held.
 
     Each sample starts from the mixture of all, so that groups keep their names, and has some iterations of EM, since
-    nobody's group is known for sure. ``belong`` (n_users,): whom to resample; where these are some of all, the spread
-    of resamples is that of all divided by the root of their share.
+    nobody's group is known for sure. ``belong`` (n_users,): whom to resample; where these are some of all, what
+    a resample differs by is multiplied by the root of their share.
     """
     posterior = crowd.posterior
     prior, laws = factorise(posterior.Sigma).inverse(), found.laws(crowd)
@@ -294,7 +294,7 @@ def means_of_groups(crowd: Crowd, found: Camps, n_resamples: int, seed: int, *, 
         return share, np.array(mean) @ rows.T + (offset - offset.mean()), evidence
 
     share, mean, _ = after(crowd.weight, _AGAIN)
-    users = crowd.order[belong[crowd.order]]
+    users, widen = crowd.order[belong[crowd.order]], math.sqrt(belong.mean())
     rng = np.random.default_rng([seed, n_resamples])
     moved, chance = _of_scales(lambda scale: after(crowd.weight, _SCALED, scale)[1:])
     shares, means = [], []
@@ -303,8 +303,8 @@ def means_of_groups(crowd: Crowd, found: Camps, n_resamples: int, seed: int, *, 
         weight = np.zeros(len(crowd.order))
         weight[users] = crowd.weight[users] * times
         one, other, _ = after(weight, _AGAIN)
-        shares.append(one)
-        means.append(other + moved[rng.choice(len(moved), p=chance)])
+        shares.append(share + widen * (one - share))
+        means.append(mean + widen * (other - mean) + moved[rng.choice(len(moved), p=chance)])
     covariance = rows @ Sigma
     within = np.einsum("ij,ij->i", covariance, rows)
     return GroupMeans(share, mean, within, np.array(shares), np.array(means))

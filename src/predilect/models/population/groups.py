@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -89,7 +88,7 @@ def _described(model: Any, crowd: Crowd, users: IntArray, found: Camps, seed: in
     means = means_of_groups(crowd, found, _RESAMPLES, seed, belong=some)
     own = found.belongs.argmax(axis=1)
     sizes = np.bincount(own, minlength=len(found.share))
-    each, items = described(list(model.items_.ids), sizes, means, math.sqrt(some.mean()))
+    each, items = described(list(model.items_.ids), sizes, means)
     name = {k: each[place].name for place, k in enumerate(in_order(sizes, means.share).tolist())}
     ids = model.users_.ids
     whose = {ids[user]: name[k] for user, k in zip(users.tolist(), own.tolist(), strict=True)}
