@@ -1,6 +1,6 @@
 """Live polls in simulation: what to ask a crowd, and when to stop.
 
-    python -m benchmarks.polls boards|places|chances [--seeds FROM TO] [--sizes ...] [--ways ...]
+    python -m benchmarks.polls boards|places|chances|learned [--seeds FROM TO] [--sizes ...] [--ways ...]
     python -m benchmarks.polls page
 
 People's utilities are N(m, .5 I) about a consensus m ~ N(0, I), and answers have the noise of the model. Everybody
@@ -10,12 +10,15 @@ of the truth. Ways are compared on the same truths and people.
 
 boards: the rank correlation of the board with m. places: answers until ``outlook`` says that first place is settled,
 whether it is right then, and what was said before. chances: chi-square of the probabilities that are logged, against
-100 000 draws. page: write benchmarks/results/polls.md from the records of the others.
+100 000 draws. learned: polls as users have them, with learned settings and the refits of a live poll: how often
+intervals of the board and probabilities of first place hold, and what is first when that is settled. page: write
+benchmarks/results/polls.md from the records of the others.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import warnings
 from collections import Counter
@@ -32,10 +35,13 @@ from benchmarks.store import write_whole
 from predilect import Population
 from predilect.decisions import crowd
 from predilect.errors import ConvergenceWarning, DataWarning
+from predilect.live.state import due_counts
 
 RESULTS = Path(__file__).parent / "results"
 CROWDS = {"10 items": (10, 100, 1000), "200 items": (200, 100, 1000)}
 PLACES = {"10 items": (10, 100, 800), "20 items": (20, 100, 1500), "60 items": (60, 100, 2500)}
+LEARNED = {"8 items": (8, 10, 200), "12 items": (12, 30, 400), "20 items": (20, 100, 600)}
+LOOKS = 10  # at a poll with learned settings, evenly
 CHECK = 10  # answers from one look at the rule to the next
 FORECASTS = (100, 200, 400)  # answers at which it is said how many more settle first place
 N_CHANCES = 100_000
@@ -65,7 +71,9 @@ class World(NamedTuple):
 class Poll:
     """A poll of some people by one way of asking."""
 
-    def __init__(self, world: World, way: str, seed: int) -> None:
+    def __init__(self, world: World, way: str, seed: int, *, is_learned: bool = False) -> None:
+        self.settings = {"n_jobs": 1} if is_learned else GIVEN
+        self.fits = due_counts() if is_learned else (int(FIRST_FIT * GROWTH**k) for k in itertools.count())
         self.world, self.way, self.rng = world, way, np.random.default_rng([seed, 1])
         n_people, n_items = world.people.shape
         self.ids = [f"i{k:03d}" for k in range(n_items)]
@@ -73,8 +81,8 @@ class Poll:
         self.noise = np.random.default_rng([seed, 3])
         self.rows: list[tuple[str, str, str, str]] = []
         self.shown = np.zeros(n_items)
-        self.model = Population(**GIVEN).fit(None, items=self.ids)
-        self.next_fit: float = FIRST_FIT
+        self.model = Population(**self.settings).fit(None, items=self.ids)
+        self.next_fit = next(self.fits)
         self.questions: Any = None
 
     def step(self) -> bool:
@@ -92,9 +100,9 @@ class Poll:
         self.rows.append((f"p{who}", self.ids[a], self.ids[b], winner))
         self.model.update(user=f"p{who}", left=self.ids[a], right=self.ids[b], winner=winner)
         if len(self.rows) >= self.next_fit:
-            self.next_fit *= GROWTH
+            self.next_fit = next(self.fits)
             table = pl.DataFrame(self.rows, schema=["user", "left", "right", "winner"], orient="row")
-            self.model, self.questions = Population(**GIVEN).fit(table, items=self.ids), None
+            self.model, self.questions = Population(**self.settings).fit(table, items=self.ids), None
         return True
 
     def board(self) -> npt.NDArray[np.float64]:
@@ -172,7 +180,34 @@ def chances(way: str, seed: int, size: tuple[int, int, int]) -> dict[str, Any]:
     return {"way": way, "seed": seed, **found}
 
 
-KINDS = {"boards": (boards, CROWDS), "places": (places, PLACES), "chances": (chances, {"12 items": (12, 20, 60)})}
+def learned(way: str, seed: int, size: tuple[int, int, int]) -> dict[str, Any]:
+    """How often intervals and probabilities of first place hold at some looks, and what is first when it is settled."""
+    n_items, n_people, n_answers = size
+    world = World.drawn(np.random.default_rng([seed, 0]), n_items, n_people)
+    poll, true = Poll(world, way, seed, is_learned=True), world.truth - world.truth.mean()
+    first, settled = int(np.argmax(true)), None
+    held, chances = [], []
+    for n in range(1, n_answers + 1):
+        if not poll.step():
+            break
+        if n % (n_answers // LOOKS) == 0:
+            board = poll.model.rank().sort("item")
+            lower, upper = board["lower"].to_numpy(), board["upper"].to_numpy()
+            held.append(float(np.mean((lower <= true) & (true <= upper))))
+            chances.append([round(p, 4) for p in board["p_best"].to_list()])
+        if settled is None and n % CHECK == 0 and _is_near(poll, n):
+            found = poll.model.outlook("best", LEVEL)
+            if found.enough:
+                settled = [n, found.probability, int(np.argmax(poll.board())) == first]
+    return {"way": way, "seed": seed, "held": held, "chances": chances, "first": first, "settled": settled}
+
+
+KINDS = {
+    "boards": (boards, CROWDS),
+    "places": (places, PLACES),
+    "chances": (chances, {"12 items": (12, 20, 60)}),
+    "learned": (learned, LEARNED),
+}
 
 
 def run(kind: str, ways: list[str], seeds: range, sharpness: float, out: Path, sizes: list[str]) -> None:
