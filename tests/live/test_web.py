@@ -542,8 +542,8 @@ def test_who_is_erased_is_told_so_though_a_long_reader_holds_the_file(place, mon
         client.headers["accept-language"] = "en"
     n_people, real = len(host.poll("pair").log.state.people), Poll.erase
 
-    def erase(poll, number):
-        real(poll, number)
+    def erase(poll, number, **more):
+        real(poll, number, **more)
         raise OutputError("pair.db is in use by a long reader")
 
     monkeypatch.setattr(Poll, "erase", erase)
@@ -556,7 +556,7 @@ def test_who_is_erased_is_told_so_though_a_long_reader_holds_the_file(place, mon
     assert len(host.poll("pair").log.state.people) == n_people - 2
     assert caplog.text.count("long reader") == 2
 
-    def fails(poll, number):
+    def fails(poll, number, **more):
         raise OutputError("the disk is full")
 
     monkeypatch.setattr(Poll, "erase", fails)

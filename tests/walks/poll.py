@@ -33,6 +33,8 @@ PROPOSALS = [
 ]  # fmt: skip
 CALLED = ["ann", "bob of Babel-7", "Zoë Quint-Unique"]
 LANGUAGES = st.sampled_from(["", "en", "de"])
+RULERS = ["Ann O'Neil", "<b>Zoë</b>"]
+ROLES = ["reader", "moderator", "organiser"]
 KEYS = st.sampled_from([None, "k", "l"])
 
 # Each value alone is one that the documentation allows.
@@ -493,6 +495,49 @@ class PollWalk(Looks, RuleBasedStateMachine):
         if is_done:
             self.items |= {number: Item(name) for number, name in enumerate(names, len(self.items) + 1)}
             self.fresh = False
+
+    @rule(
+        way=st.sampled_from(["one", "api", "page", "command"]), called=st.sampled_from(RULERS),
+        role=st.sampled_from(ROLES),
+    )  # fmt: skip
+    def invite(self, way: str, called: str, role: str) -> None:
+        """Let somebody look after the poll."""
+        must = "there is one of this name" if called in self.rulers else ""
+        is_done, token = self.do(way, "invite", called, role, must=must)
+        if is_done:
+            self.rulers[called] = (role, token)
+
+    @precondition(lambda self: self.rulers)
+    @rule(way=st.sampled_from(["one", "api", "page", "command"]), called=st.sampled_from(RULERS))
+    def revoke(self, way: str, called: str) -> None:
+        """Take back the link of somebody, who can do nothing with it from then on."""
+        must = "" if called in self.rulers else "there is nobody of this name"
+        if self.do(way, "revoke", called, must=must)[0]:
+            _, token = self.rulers.pop(called)
+            self.ways["revoked"] = self.ways["api"].of(token)
+            self.do("revoked", "add", ["nothing of theirs"], must="their link was taken back")
+
+    @precondition(lambda self: self.rulers)
+    @rule(
+        way=st.sampled_from(["api", "page"]), newest=NEWEST, name=st.sampled_from(NAMES),
+        status=st.sampled_from(["paused", "open"]),
+    )  # fmt: skip
+    def act_as_invited(self, way: str, newest: int, name: str, status: str) -> None:
+        """Somebody who was invited adds an item and opens or pauses the poll, as far as their role goes."""
+        called, (role, token) = list(self.rulers.items())[::-1][min(newest, len(self.rulers) - 1)]
+        self.ways["theirs"] = self.ways[way].of(token)
+        must = "they only look on" if role == "reader" else ""
+        if self.number_of(name) is not None:
+            must = "a name is there twice"
+        is_done, _ = self.do("theirs", "add", [name], must=must)
+        if is_done:
+            self.items[len(self.items) + 1] = Item(name)
+            self.fresh = False
+            *_, last = self.ways["one"].export("trail")
+            self.check((last["who"], last["act"], last["what"]) == (called, "added", name),
+                       "the trail tells of somebody else", last)  # fmt: skip
+        if self.do("theirs", "set_status", status, must="" if role == "organiser" else "their role is less")[0]:
+            self.status = status
 
     @rule(way=st.sampled_from(["one", "api", "page"]), item=st.integers(1, 12), accept=st.booleans())
     def moderate(self, way: str, item: int, accept: bool) -> None:

@@ -72,6 +72,7 @@ class Account:
         self.forgotten: list[str] = []  # texts of the erased
         self.fresh = False  # whether nothing came after the refit that was taken up
         self.merged_at = 0  # sequence at which answers last began to count for other items
+        self.rulers: dict[str, tuple[str, str]] = {}  # role and token of whoever was invited
         self.at_the_end: list[str] = []
         self.ways: dict[str, Any] = {}
         self.restarts: dict[str, Any] = {}  # what can be ended and started again

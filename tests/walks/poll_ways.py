@@ -182,6 +182,12 @@ class Python:
     def change(self, settings: dict[str, Any]) -> None:
         self._do(self.poll.change, **settings)
 
+    def invite(self, called: str, role: str) -> str:
+        return str(self._do(self.poll.invite, called, role)[1])
+
+    def revoke(self, called: str) -> None:
+        self._do(self.poll.revoke, called)
+
     def erase(self, exported: str) -> None:
         self._do(self.poll.erase, int(exported[1:]))
 
@@ -204,6 +210,10 @@ class Api:
     def __init__(self, send: Send, name: str, token: str) -> None:
         self.send, self._name = send, name
         self.ruler = {"authorization": f"Bearer {token}"}
+
+    def of(self, token: str) -> Api:
+        """The same for another organiser."""
+        return Api(self.send, self._name, token)
 
     def _do(self, method: str, path: str, person: Person | None = None, body: Any = None, **query: Any) -> Any:
         headers = self.ruler if person is None else {"authorization": f"Bearer {person.secret}"}
@@ -277,6 +287,13 @@ class Api:
     def set_status(self, status: str) -> None:
         self._do("PUT", "/status", body={"status": status})
 
+    def invite(self, called: str, role: str) -> str:
+        return str(self._do("POST", "/organisers", body={"name": called, "role": role})["token"])
+
+    def revoke(self, called: str) -> None:
+        there = {one["name"]: one["number"] for one in self._do("GET", "/organisers")}
+        self._do("DELETE", f"/organisers/{there.get(called, 10**6)}")
+
     def erase(self, exported: str) -> None:
         self._do("DELETE", f"/participants/{exported[1:]}")
 
@@ -298,6 +315,10 @@ class Pages:
 
     def __init__(self, send: Send, name: str, token: str) -> None:
         self._send, self._name, self._token = send, name, token
+
+    def of(self, token: str) -> Pages:
+        """The same for another organiser."""
+        return Pages(self._send, self._name, token)
 
     def _get(self, path: str, person: Person | None = None, **query: Any) -> str:
         return self._do("GET", path, person, params=query)
@@ -385,10 +406,22 @@ class Pages:
         page = self._get(f"/p/{self._name}/me", person)
         self._form(page, "/erase", person, sure="yes")
 
-    def _ruling(self, path: str, **said: Any) -> None:
-        page = self._get(f"/o/{self._name}/settings")
-        csrf = fields(page, "/settings")
-        self._do("POST", f"/o/{self._name}{path}", data=csrf | said)
+    def _ruling(self, path: str, **said: Any) -> str:
+        page = self._get(f"/o/{self._name}/organisers")
+        csrf = {"csrf": fields(page, "/sign-out")["csrf"]}
+        return self._do("POST", f"/o/{self._name}{path}", data=csrf | said)
+
+    def invite(self, called: str, role: str) -> str:
+        page = self._ruling("/organisers", name=called, role=role)
+        found = re.search(r'id="made-link">[^<]*/in/([^<]+)<', page)
+        assert found is not None
+        return html.unescape(found[1])
+
+    def revoke(self, called: str) -> None:
+        page = self._get(f"/o/{self._name}/organisers")
+        there = {html.unescape(name): number for number, name in re.findall(
+            r'name="revoke" value="(\d+)">.*?: (.*?)</span>', page)}  # fmt: skip
+        self._ruling("/organisers", revoke=there.get(called, str(10**6)))
 
     def add(self, names: list[str]) -> None:
         self._ruling("/items", names="\n".join(names))
@@ -505,6 +538,12 @@ class Command:
 
     def set_status(self, status: str) -> None:
         self._do({"open": "open", "paused": "pause", "closed": "close"}[status])
+
+    def invite(self, called: str, role: str) -> str:
+        return str(json.loads(self._do("invite", called, "--role", role, "--format", "json"))["token"])
+
+    def revoke(self, called: str) -> None:
+        self._do("revoke", called)
 
     def status(self) -> dict[str, Any]:
         return dict(json.loads(self._do("status", "--format", "json")))

@@ -49,7 +49,8 @@ Name = Annotated[
 ]
 KindName = StrEnum("KindName", {"pair": "pair", "best": "best", "best_worst": "best-worst", "order": "order"})
 StrategyName = StrEnum("StrategyName", ["board", "best", "top", "person", "random"])
-ExportName = StrEnum("ExportName", ["answers", "shown", "items", "board", "groups", "participants", "events"])
+ExportName = StrEnum("ExportName", ["answers", "shown", "items", "board", "groups", "participants", "events", "trail"])
+RoleName = StrEnum("RoleName", ["reader", "moderator", "organiser"])
 
 
 @app.command("new")
@@ -329,7 +330,7 @@ def export(
     ctx: typer.Context,
     poll: Database,
     kind: Annotated[
-        ExportName, typer.Argument(metavar="[KIND]", help="answers, shown, items, board, participants, events.")
+        ExportName, typer.Argument(metavar="[KIND]", help=", ".join(ExportName) + ".")
     ] = ExportName.answers,
     out: OutFile = None,
     name: Name = None,
@@ -422,6 +423,57 @@ def token(
             _print(talk, [told], "poll-token", told)
 
 
+@app.command("invite")
+def invite(
+    ctx: typer.Context,
+    poll: DatabaseFirst,
+    who: Annotated[
+        str | None,
+        typer.Argument(metavar="[WHO]", show_default="list who there is", help="Name of somebody, for the trail."),
+    ] = None,
+    role: Annotated[
+        RoleName,
+        typer.Option("--role", help="A reader looks on, a moderator decides on items too, an organiser may do all."),
+    ] = RoleName.moderator,
+    name: Name = None,
+) -> None:  # fmt: skip
+    """Let somebody look after a poll, and print their token, which is kept nowhere; it can be taken back by revoke.
+
+    Their link is the organiser's address, /in/ and the token. Example: predilect poll invite poll.db Ann --role reader
+    """
+    with session(ctx.obj) as talk, _open(poll, name) as opened:
+        if who is None:
+            _print(talk, [one._asdict() for one in opened.organisers()], "poll-organisers", {
+                "poll": opened.name, "organisers": [one._asdict() for one in opened.organisers()],
+            })  # fmt: skip
+            return
+        number, token = opened.invite(who, role.value)
+        told = {"poll": opened.name, "number": number, "name": who, "role": role.value, "token": token}
+        if talk.kind == "table":
+            talk.say(
+                f"{who} is a {role.value} of {opened.name}. Their link: .../o/{opened.name}/in/TOKEN, with the token"
+            )
+            talk.show(token)
+        else:
+            _print(talk, [told], "poll-invite", told)
+
+
+@app.command("revoke")
+def revoke(
+    ctx: typer.Context,
+    poll: DatabaseFirst,
+    who: Annotated[str, typer.Argument(metavar="WHO", show_default=False, help="Name of somebody invited.")],
+    name: Name = None,
+) -> None:
+    """Take back the link of somebody who was invited; what they did stays in the trail.
+
+    Example: predilect poll revoke poll.db Ann
+    """
+    with session(ctx.obj) as talk, _open(poll, name) as opened:
+        opened.revoke(who)
+        talk.say(f"{who} looks after {opened.name} no more.")
+
+
 @app.command("backup")
 def backup(
     ctx: typer.Context,
@@ -470,7 +522,7 @@ def _without_password(place: str | Path) -> str:
 def _erased(poll: Poll, number: int) -> bool:
     """Erase a participant; whether nothing is left in the file either."""
     try:
-        poll.erase(number)
+        poll.erase(number, by=0)
     except OutputError:
         if not poll.was_erased(number):
             raise

@@ -22,6 +22,7 @@ from predilect._base.text import one_line, quoted
 from predilect.decisions.groups import Groups
 from predilect.errors import DataError, OutputError
 from predilect.live import verbs
+from predilect.live.acts import acted
 from predilect.live.answers import comparisons
 from predilect.live.belief import Belief
 from predilect.live.erasing import erase
@@ -41,9 +42,18 @@ from predilect.live.log import THEMSELVES, Log, New, Writing
 from predilect.live.questions import AskedParticipant, Drawn, draw
 from predilect.live.refits import Refitter, Worker, missing
 from predilect.live.settings import Settings, agreed, storable
-from predilect.live.state import Item, LeftOut, Participant, PollState, Shown, Status
+from predilect.live.state import (
+    OWNER,
+    Item,
+    LeftOut,
+    Organiser,
+    Participant,
+    PollState,
+    Shown,
+    Status,
+)
 from predilect.live.suspects import suspects
-from predilect.live.tables import Database, participants, polls
+from predilect.live.tables import Database, organisers, participants, polls
 from predilect.live.verbs import Told
 
 _log = logging.getLogger("predilect.live")
@@ -452,29 +462,29 @@ class Poll:
     def add_items(self, items: Iterable[str | Mapping[str, Any]]) -> list[int]:
         """Add items while the poll runs; their numbers."""
         said = list(items)
-        return list(self.log.write(None, lambda state, _: verbs.add(state, said)))
+        return list(self.act("add", said))
 
     def moderate(self, item: str | int, accept: bool) -> None:
         """Accept an item that was proposed, or retired, or refuse one that was proposed."""
-        self.log.write(None, lambda state, _: verbs.moderate(state, item, accept))
+        self.act("moderate", item, accept)
 
     def edit_item(self, item: str | int, **said: str) -> None:
         """Rename an item, or say more of it: ``name``, ``description`` (Markdown), ``image``, ``link``.
 
         Its answers stay: what they were about is in the log under the name that it had then.
         """
-        self.log.write(None, lambda state, _: verbs.edit(state, item, said))
+        self.act("edit", item, said)
 
     def merge_items(self, item: str | int, into: str | int) -> None:
         """Let the answers on an item count for another one, too, which says the same; :meth:`part_item` undoes it.
 
         Questions about both say nothing meanwhile; in an order the better place counts. The log keeps all as it was.
         """
-        self.log.write(None, lambda state, _: verbs.merge(state, item, into))
+        self.act("merge", item, into)
 
     def part_item(self, item: str | int) -> None:
         """Undo :meth:`merge_items`: an item is asked about again, if it was before, and has its answers back."""
-        self.log.write(None, lambda state, _: verbs.part(state, item))
+        self.act("part", item)
 
     def alike(self, text: str) -> list[Item]:
         """Items that are asked about and may say the same as a text, the likest first, five at most."""
@@ -483,7 +493,7 @@ class Poll:
 
     def retire(self, item: str | int) -> None:
         """Ask no more about an item; its answers stay."""
-        self.log.write(None, lambda state, _: verbs.retire(state, item))
+        self.act("retire", item)
 
     def report(self, participant: str | int, item: str | int) -> None:
         """Tell the organiser that an item should not be there."""
@@ -491,6 +501,54 @@ class Poll:
         self.log.write(number, lambda state, _: verbs.report(state, number, item))
 
     # The organiser
+
+    def act(self, verb: str, *said: Any, by: int = 0) -> Any:
+        """Do something as an organiser: what the methods that organise do, with who did it.
+
+        ``by`` is the number of :meth:`organiser`, whose role has to allow it; 0 is whoever runs this program.
+        """
+        return self.log.write(None, lambda state, _: acted(state, verb, said, by))
+
+    def invite(self, name: str, role: str = "moderator", *, by: int = 0) -> tuple[int, str]:
+        """Let somebody look after the poll; their number, and their token, which is kept nowhere.
+
+        A "reader" sees all that organisers see but outer references; a "moderator" decides on items too; an
+        "organiser" may do everything. Pages take the token as their link, ``/o/NAME/in/TOKEN``.
+        """
+        token = secrets.token_urlsafe(32)
+
+        def keep(connection: Any, number: int) -> None:
+            row = {"poll": self.log.poll, "number": number, "token": digest(token)}
+            connection.execute(sa.insert(organisers).values(row))
+
+        return int(self.act("invite", name, role, keep, by=by)), token
+
+    def revoke(self, who: str | int, *, by: int = 0) -> None:
+        """Take back the link of an organiser, by name or number; what they did stays in the trail."""
+
+        def forget(connection: Any, number: int) -> None:
+            this = (organisers.c.poll == self.log.poll) & (organisers.c.number == number)
+            connection.execute(sa.delete(organisers).where(this))
+
+        self.act("revoke", who, forget, by=by)
+
+    def organisers(self) -> list[Organiser]:
+        """Who looks after the poll, by name; without whoever has the poll's own token."""
+        with self.log.lock:
+            return [one for one in self.log.state.organisers.values() if one is not OWNER]
+
+    def organiser(self, token: str) -> Organiser | None:
+        """Whose token this is: of number 0 the poll's own; None if it is nobody's."""
+        hashed = digest(token)
+        with self.database.reading() as connection:
+            own = connection.scalar(sa.select(polls.c.token).where(polls.c.poll == self.log.poll))
+            this = (organisers.c.poll == self.log.poll) & (organisers.c.token == hashed)
+            number = connection.scalar(sa.select(organisers.c.number).where(this))
+        if hmac.compare_digest(str(own), hashed):
+            return OWNER
+        if number is not None and number not in self.log.state.organisers:
+            self.log.refresh()
+        return None if number is None else self.log.state.organisers.get(int(number))
 
     def pause(self) -> None:
         """Ask nobody, and take no answers, until :meth:`resume`."""
@@ -505,11 +563,11 @@ class Poll:
         self._set_status("closed")
 
     def _set_status(self, status: Status) -> None:
-        self.log.write(None, lambda state, _: verbs.set_status(state, status))
+        self.act("set_status", status)
 
     def change(self, **settings: Any) -> None:
         """Change settings; those that say what answers mean, only before there are answers."""
-        self.log.write(None, lambda state, _: verbs.change(state, settings))
+        self.act("change", settings)
 
     def new_token(self) -> str:
         """A new token of the organiser; the old one is worth nothing from now on."""
@@ -520,10 +578,8 @@ class Poll:
         return token
 
     def is_organiser(self, token: str) -> bool:
-        """Whether a token is the organiser's."""
-        with self.database.reading() as connection:
-            kept = connection.scalar(sa.select(polls.c.token).where(polls.c.poll == self.log.poll))
-        return hmac.compare_digest(str(kept), digest(token))
+        """Whether a token is an organiser's, in whatever role."""
+        return self.organiser(token) is not None
 
     def sign(self, pid: str) -> str:
         """Signature of an outer reference: HMAC-SHA-256 in hexadecimal by the poll's key."""
@@ -635,7 +691,8 @@ class Poll:
         return found
 
     def export(self, kind: Export = "answers", *, show_pids: bool = False) -> Any:
-        """A table, as a polars frame: "answers", "shown", "items", "board", "groups", "participants" or "events".
+        """A table, as a polars frame: "answers", "shown", "items", "board", "groups", "participants", "events" or
+        "trail": who of those who look after the poll did what, ``who`` empty of whoever has its own token or its file.
 
         Outer references are hashed, unless ``show_pids``.
         """
@@ -648,10 +705,11 @@ class Poll:
         with self.log.lock:
             return own(self.log.state, number)
 
-    def erase(self, participant: str | int) -> None:
+    def erase(self, participant: str | int, *, by: int | None = None) -> None:
         """Erase a participant: the id, the answers, and what they told of the board; cannot be undone.
 
         The rows of the log keep their number and what kind they were. Back-ups and exports are the organiser's to mend.
+        ``by`` is the organiser who erases them, as :meth:`act` has it; None: they do it themselves.
 
         Raises
         ------
@@ -661,7 +719,11 @@ class Poll:
             number is erased again.
         """
         if not self.was_erased(participant):
-            erase(self.log, self._number(participant))
+            told = self.log.poll, self._number(participant)
+            if by is None:
+                self.log.write(None, lambda state, _: erase(state, *told))
+            else:
+                self.act("erase", *told, by=by)
         self._traces = not self.database.scrub()
         for belief in list(self._beliefs.values()):
             belief.follow()

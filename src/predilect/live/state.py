@@ -16,10 +16,11 @@ _LAST_MOMENT = 253_402_300_800.0  # the end of the year 9999
 # Kinds of rows: those without which others would mean something else, and those that others can do without.
 _ALONE = (
     "proposed", "item_state", "item_retired", "item_changed", "item_merged", "reported", "joined", "shown", "answered",
-    "undone", "erased",
+    "undone", "erased", "organiser",
 )  # fmt: skip
 KINDS = ("state", "item_added", *_ALONE)
 Status = Literal["draft", "open", "paused", "closed"]
+Role = Literal["reader", "moderator", "organiser"]  # each may do what those before it may
 ItemState = Literal["proposed", "active", "retired", "refused", "merged"]
 _DECIDED = get_args(ItemState)[:-1]  # what an item can be by itself
 TOLD = ("name", "description", "image", "link")  # what is said of an item, and may be changed
@@ -35,6 +36,17 @@ class Event(NamedTuple):
     payload: dict[str, Any] | None  # None of the erased
     key: str | None = None
     damage: str = ""  # what is wrong with the row
+
+
+class Organiser(NamedTuple):
+    """Somebody who looks after a poll; number 0 is whoever has the poll's own token, or the file of the poll."""
+
+    number: int  # sequence of the event that let them in
+    name: str
+    role: Role
+
+
+OWNER = Organiser(0, "", "organiser")
 
 
 class LeftOut(NamedTuple):
@@ -174,6 +186,7 @@ class PollState:
         self.n_events = 0
         self.n_answers = [0]  # that stand, by criterion
         self.due: list[int] = []
+        self.organisers = {OWNER.number: OWNER}
         self.reports: set[tuple[int, int]] = set()  # of whom, about which item
         self.erasures: list[tuple[int, int]] = []  # sequence, and number of whoever was erased
         self.left_out: list[LeftOut] = []
@@ -445,6 +458,15 @@ class PollState:
         if event.key is not None and event.participant is not None:
             kind = "proposed" if event.kind == "item_added" else event.kind
             self.people[event.participant].keys[event.key] = Keyed(kind, result)
+
+    def _on_organiser(self, event: Event, said: dict[str, Any]) -> None:
+        """Somebody may look after the poll from now on, or no more."""
+        if said["role"] is None:
+            _must(said["number"] in self.organisers and said["number"] != OWNER.number, "there is no such organiser")
+            del self.organisers[said["number"]]
+            return
+        _must(said["role"] in get_args(Role) and isinstance(said["name"], str), "its role or name is none")
+        self.organisers[event.sequence] = Organiser(event.sequence, said["name"], said["role"])
 
     def _on_erased(self, event: Event, said: dict[str, Any]) -> None:
         """Somebody is gone; a log that is read afterwards holds nothing of theirs before this event."""
