@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import cycle
@@ -63,7 +64,13 @@ SETTINGS = {
     "origins": st.sampled_from([(), ("https://city.example", "http://localhost:8080")]),
     "pids": st.sampled_from(["none", "open", "signed"]),
     "completion": st.sampled_from(["", "https://panel.example/done"]),
+    "opens": st.sampled_from(["", "2098-01-01 09:00 Europe/Berlin"]),
+    "closes": st.sampled_from(["", "2099-03-01 18:00 UTC"]),
 }
+# When each comes, in which states it does anything, and which it brings the poll into.
+TIMES = {
+    "opens": (4_039_401_600.0, ("draft", "paused"), "open"), "closes": (4_076_071_200.0, ("open", "paused"), "closed")
+}  # fmt: skip
 WRONG = [
     {"kind": "pairs"}, {"kind": None}, {"size": 2}, {"size": True}, {"level": 1.0}, {"limit": -1}, {"limit": 0.5},
     {"smallest_group": 4}, {"criteria": "x"}, {"criteria": ("x", "x")}, {"language": "tlh"}, {"public": "yes"},
@@ -101,6 +108,7 @@ class PollWalk(Looks, RuleBasedStateMachine):
     """A walk in one process."""
 
     goes_back: ClassVar[bool] = True  # whether who answers a page anew went back to it
+    can_wait: ClassVar[bool] = True  # for a time that comes
     people: Bundle[Person] = Bundle("people")
     sent: Bundle[Sent] = Bundle("sent")
 
@@ -125,6 +133,7 @@ class PollWalk(Looks, RuleBasedStateMachine):
                     raise
                 dropped.popitem()
         self.settings = Settings(question="Which one?").to_dict() | dropped
+        self.status = "draft" if self.settings["opens"] else "open"
         self.items = {number: Item(name) for number, name in enumerate(names, 1)}
 
     @rule(
@@ -144,11 +153,11 @@ class PollWalk(Looks, RuleBasedStateMachine):
                 must = "its reference is not signed"
             else:
                 known = next((one for one in self.living() if one.name == f"pid {pid}"), None)
-        if self.status == "closed":
-            may = "the poll is closed"
-            must = must or ("the poll is closed" if known is None else "")
-        if way == "page" and self.status == "closed":
-            must, may = "", "the poll is closed"
+        if shut := self._why_nobody_joins():
+            may = shut
+            must = must or (shut if known is None else "")
+            if way == "page":
+                must, may = "", shut
         is_in, found = self.do(way, "join", name, pid, language, signature, must=must, may=may)
         if not is_in:
             return multiple()
@@ -165,6 +174,9 @@ class PollWalk(Looks, RuleBasedStateMachine):
         person = Person(number or 0, name, secret, kept, language)
         self.everybody.append(person)
         return person
+
+    def _why_nobody_joins(self) -> str:
+        return {"closed": "the poll is closed", "draft": "it has not begun"}.get(self.status, "")
 
     @rule(person=people, way=TAKE_PART, n=st.integers(1, 3))
     def ask(self, person: Person, way: str, n: int) -> None:
@@ -460,8 +472,7 @@ class PollWalk(Looks, RuleBasedStateMachine):
         came, said = [], cycle(picks)
         for _ in range(n_people):
             person = Person(0, f"somebody {len(self.everybody)}")
-            must = "the poll is closed" if self.status == "closed" else ""
-            is_done, found = self.do(way, "ask", person, 1, must=must)
+            is_done, found = self.do(way, "ask", person, 1, must=self._why_nobody_joins())
             number = self.ways[way].poll.who(name=person.name)
             if number is None:
                 break
@@ -657,8 +668,23 @@ class PollWalk(Looks, RuleBasedStateMachine):
         if self.do(way, "set_status", status)[0]:
             self.status = status
 
+    @precondition(lambda self: self.can_wait and self.ways and not self.seconds_ahead)
+    @rule(name=st.sampled_from(list(TIMES)))
+    def wait(self, name: str) -> None:
+        """A time of the settings comes: the poll opens or closes by itself, at once for everybody."""
+        last, *_ = TIMES[name]
+        self.seconds_ahead = last + 1.0 - time.time()
+        for one, (at, before, then) in TIMES.items():
+            if self.settings[one] and at <= last and self.status in before:
+                self.status = then
+        there = {"api": self.ways["api"].send("GET", f"/api/polls/{self.name}").json()["status"]}
+        for way in ("one", "two"):
+            self.ways[way].poll.keep_time()
+            there[way] = self.ways[way].poll.status
+        self.check(set(there.values()) == {self.status}, "a time came, and it is not so", f"{there}, not {self.status}")
+
     @rule(
-        way=st.sampled_from(["one", "page"]),
+        way=st.sampled_from(["one", "page", "api", "command"]),
         settings=st.sampled_from(list(SETTINGS)).flatmap(lambda name: _one_of(name, SETTINGS)),
         wrong=st.sampled_from([None] * 2 * len(WRONG) + WRONG),
     )
@@ -674,14 +700,21 @@ class PollWalk(Looks, RuleBasedStateMachine):
 
     def _change(self, way: str, settings: dict[str, Any], wrong: dict[str, Any] | None) -> None:
         said, way = (settings, way) if wrong is None else (settings | wrong, "one")
-        if way == "page":
-            there = self.ways["page"].fields_of_settings()
-            said = {name: value for name, value in said.items() if name in there}
+        if way == "command" and any(
+            "," in one for one in said.get("criteria", ())
+        ):  # which a list of the command splits
+            way = "one"
         new = self.settings | said
         moved = [name for name in FIXED if new[name] != self.settings[name] and self.settings[name] is not None]
         is_answered = any(person.answers for person in self.everybody)
         must = "there is no such value" if wrong and wrong.items() <= said.items() else ""
         must = must or ("it is what answers mean" if moved and is_answered else "")
+        opens = said.get("opens")
+        if opens and opens != self.settings["opens"] and self.status not in ("draft", "paused"):
+            must = must or "it opens nothing by itself"
+        for name in TIMES:
+            if said.get(name) and said[name] != self.settings[name] and TIMES[name][0] <= time.time():
+                must = must or "the time is over"
         may = "they do not go together"
         is_done, _ = self.do(way, "change", said, must=must, may=may)
         if not is_done:

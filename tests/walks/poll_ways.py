@@ -287,6 +287,9 @@ class Api:
     def set_status(self, status: str) -> None:
         self._do("PUT", "/status", body={"status": status})
 
+    def change(self, settings: dict[str, Any]) -> None:
+        self._do("PUT", "/settings", body=settings)
+
     def invite(self, called: str, role: str) -> str:
         return str(self._do("POST", "/organisers", body={"name": called, "role": role})["token"])
 
@@ -464,14 +467,9 @@ class Pages:
         page = self._get(f"/o/{self._name}/settings")
         said = _filled(page)
         for name, value in settings.items():
-            if isinstance(value, bool):
-                said.pop(name, None)
-            if value is not False:
-                said[name] = "yes" if value is True else str(value)
+            parts = "\n".join(value) if isinstance(value, tuple) else str(value)
+            said[name] = {True: "yes", False: "no"}[value] if isinstance(value, bool) else parts
         self._do("POST", f"/o/{self._name}/settings", data=said)
-
-    def fields_of_settings(self) -> set[str]:
-        return set(re.findall(r' name="([a-z_]+)"', self._get(f"/o/{self._name}/settings"))) - {"csrf"}
 
     def of_organiser(self, path: str) -> str:
         return self._get(f"/o/{self._name}{path}")
@@ -538,6 +536,15 @@ class Command:
 
     def set_status(self, status: str) -> None:
         self._do({"open": "open", "paused": "pause", "closed": "close"}[status])
+
+    def change(self, settings: dict[str, Any]) -> None:
+        def word(value: Any) -> str:
+            if isinstance(value, bool):
+                return "yes" if value else "no"
+            return ",".join(value) if isinstance(value, tuple) else str(value)
+
+        told = [f"{name}={word(value)}" for name, value in settings.items()]
+        self._do("set", "--", *told)
 
     def invite(self, called: str, role: str) -> str:
         return str(json.loads(self._do("invite", called, "--role", role, "--format", "json"))["token"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import signal
 import sys
@@ -78,11 +77,13 @@ def new(
     more: Annotated[
         list[str] | None,
         typer.Option(
-            "--set", metavar="KEY=VALUE", help="Another setting, as often as needed: instruction, consent, language, "
-            "ties, skips, undo, at_once, proposals, limit, own_ranking, public, smallest_group, level, retest, "
-            "difficulty, retention_days, images, origins, pids, completion, size, top.",
+            "--set", metavar="KEY=VALUE",
+            help="Another setting, as often as needed; predilect poll settings lists them all.",
         ),
     ] = None,
+    draft: Annotated[
+        bool, typer.Option("--draft", help="Nobody takes part before predilect poll open; organisers have a preview.")
+    ] = False,
     name: Annotated[
         str | None,
         typer.Option("--name", metavar="NAME", show_default="at random", help="Of the poll, in addresses."),
@@ -97,8 +98,9 @@ def new(
         live = the_live_wing()
         settings = _settings(more or []) | {"kind": kind.value, "strategy": strategy.value}
         made = live.Poll.create(
-            poll, question=question, items=given, name=name, background=False, criteria=criterion or [], **settings
-        )
+            poll, question=question, items=given, name=name, background=False, draft=draft,
+            criteria=criterion or [], **settings,
+        )  # fmt: skip
         with made:
             for host in _not_shown(made):
                 talk.warn(f"Images of {host} are not shown without --set images={host}, as it sees who looks at them")
@@ -258,7 +260,7 @@ def change(
     poll: DatabaseFirst,
     settings: Annotated[
         list[str],
-        typer.Argument(metavar="KEY=VALUE...", show_default=False, help="As --set of predilect poll new has them."),
+        typer.Argument(metavar="KEY=VALUE...", show_default=False, help="As predilect poll settings lists them."),
     ],
     name: Name = None,
 ) -> None:
@@ -269,6 +271,34 @@ def change(
     with session(ctx.obj) as talk, _open(poll, name) as opened:
         opened.change(**_settings(settings))
         talk.say(f"Changed {', '.join(one.partition('=')[0] for one in settings)} of {opened.name}.")
+
+
+@app.command("settings")
+def settings(
+    ctx: typer.Context,
+    poll: Annotated[
+        str | None, typer.Argument(metavar="[POLL]", help=_DATABASE, show_default="what is default")
+    ] = None,
+    name: Name = None,
+) -> None:
+    """List all settings, what each takes and is for; of a poll, as they are.
+
+    Example: predilect poll settings poll.db
+    """
+    with session(ctx.obj) as talk:
+        the_live_wing()
+        from predilect.live.settings import Settings, described
+
+        now = Settings(question="?")
+        if poll is not None:
+            with _open(poll, name) as opened:
+                now = opened.settings
+        rows = [
+            {"setting": one.name, "value": one.written(getattr(now, one.name)).replace("\n", ","),
+             "takes": "yes or no" if one.form == "switch" else one.takes, "said": one.said.replace("``", "")}
+            for one in described().values()
+        ]  # fmt: skip
+        _print(talk, rows, "poll-settings", {"settings": rows})
 
 
 @app.command("add")
@@ -320,7 +350,7 @@ def _to(word: str, become: str, act: str, help_text: str) -> None:
             talk.say(f"{opened.name} is {become}.")
 
 
-_to("open", "open", "resume", "Open a poll that is paused or closed.")
+_to("open", "open", "resume", "Open a poll that is a draft, paused or closed.")
 _to("pause", "paused", "pause", "Ask nobody, and take no answers, until predilect poll open.")
 _to("close", "closed", "close", "End a poll: nobody may join or answer. Its retention_days count from now on.")
 
@@ -577,30 +607,15 @@ def _items(talk: Talk, path: Path) -> list[Any]:
 
 def _settings(said: list[str]) -> dict[str, Any]:
     """Settings of KEY=VALUE: numbers, yes and no, lists with commas, texts."""
-    from predilect.live.settings import Settings
+    from predilect.live.settings import read_settings
 
-    found: dict[str, Any] = {}
-    defaults = Settings(question="?").to_dict()
+    found: dict[str, str] = {}
     for one in said:
         key, equals, value = one.partition("=")
-        key = key.replace("-", "_")
         if not equals:
             raise DataError(f'a setting is KEY=VALUE, such as limit=20; got "{one}"')
-        default = defaults.get(key)
-        if isinstance(default, bool):
-            if value not in ("yes", "no"):
-                raise DataError(f'{key} is yes or no; got "{value}"')
-            found[key] = value == "yes"
-        elif isinstance(default, int | float):
-            try:
-                found[key] = json.loads(value) if value[:1] != '"' else None
-            except ValueError:
-                raise DataError(f'{key} is a number; got "{value}"') from None
-        elif isinstance(default, tuple):
-            found[key] = [part.strip() for part in value.split(",") if part.strip()]
-        else:
-            found[key] = value
-    return found
+        found[key.replace("-", "_")] = value
+    return read_settings(found, ",")
 
 
 def _print(talk: Talk, rows: list[dict[str, Any]], schema: str, document: dict[str, Any]) -> None:

@@ -128,13 +128,14 @@ class Poll:
         self._follower: threading.Thread | None = None
         self._lock = threading.Lock()
         self._source = random.SystemRandom()
+        self.keep_time()
 
     # Opening
 
     @classmethod
     def create(
         cls, url: str | Path, *, question: str, items: Iterable[str | Mapping[str, Any]], name: str | None = None,
-        background: bool = True, **settings: Any,
+        background: bool = True, draft: bool = False, **settings: Any,
     ) -> Poll:  # fmt: skip
         """Make a poll; the database is made too, if there is none.
 
@@ -150,6 +151,9 @@ class Poll:
             Of the poll in addresses: letters, digits and hyphens; by default some letters at random.
         background : bool, default True
             Whether a thread and a process of this program make refits; otherwise call :meth:`refit`.
+        draft : bool, default False
+            Whether nobody may take part before :meth:`resume`, or before the time ``opens`` of the settings, with which
+            every poll begins so.
         **settings
             As :class:`Settings` has them.
 
@@ -176,7 +180,8 @@ class Poll:
             key: Any = connection.execute(sa.insert(polls).values(row)).inserted_primary_key
             number = int(key[0])
             Log.extend(connection, number, [
-                New("state", {"settings": said.to_dict(), "status": "open"}), New("item_added", {"items": listed}),
+                New("state", {"settings": said.to_dict(), "status": "draft" if draft or said.opens else "open"}),
+                New("item_added", {"items": listed}),
             ])  # fmt: skip
         made = cls(database, name, background=background)
         made.token = token
@@ -243,13 +248,13 @@ class Poll:
             if value is not None and not 0 < len(storable(value)) <= _LONGEST[what]:
                 raise Unfit(f"the {what} of a participant has 1 to {_LONGEST[what]} characters")
         hashed = None if secret is None else digest(secret)
+        self.keep_time()
 
         def decide(state: PollState, connection: Any) -> Writing:
             known = self._find(connection, name, hashed)
             if known is not None:
                 return Writing(lambda _: known)
-            if state.status == "closed":
-                raise Refused("the poll is closed")
+            verbs.must_have_begun(state)
 
             def keep(connection: Any, numbers: list[int]) -> None:
                 row = {"poll": self.log.poll, "number": numbers[0], "name": name, "secret": hashed, "pid": pid}
@@ -287,6 +292,7 @@ class Poll:
         return None if found is None else int(found)
 
     def _number(self, participant: str | int, *, new: bool = False) -> int:
+        self.keep_time()
         if isinstance(participant, str):
             known = self.who(name=participant)
             if known is None and new:
@@ -315,10 +321,19 @@ class Poll:
 
         The log knows of neither until they answer.
         """
+        return self._first("open")
+
+    def preview(self) -> PollQuestion | None:
+        """A question as somebody may be asked it first, whether the poll is open or not; nothing of it is kept."""
+        found = self._first("draft", "open", "paused", "closed")
+        return None if found is None else found[0]
+
+    def _first(self, *where: Status) -> tuple[PollQuestion, Drawn] | None:
         self._follow()
+        self.keep_time()
         with self.log.lock:
             state, person = self.log.state, Participant(0, 0.0)
-            asked = AskedParticipant.of(state, person) if state.status == "open" else None
+            asked = AskedParticipant.of(state, person) if state.status in where else None
         drawn = [] if asked is None else draw(asked, 1, lambda: self.belief(0), self._source)
         if not drawn:
             return None
@@ -550,12 +565,23 @@ class Poll:
             self.log.refresh()
         return None if number is None else self.log.state.organisers.get(int(number))
 
+    @property
+    def is_due(self) -> bool:
+        """Whether the time came to open or close the poll, and nobody did so yet."""
+        with self.log.lock:
+            return bool(self.log.state.due_by(time.time()))
+
+    def keep_time(self) -> None:
+        """Open or close the poll if a time of its settings came. All that asks or answers does so first."""
+        while self.is_due:
+            self.log.write(None, lambda state, _: verbs.keep_time(state, time.time()))
+
     def pause(self) -> None:
         """Ask nobody, and take no answers, until :meth:`resume`."""
         self._set_status("paused")
 
     def resume(self) -> None:
-        """Open a poll that is paused or closed."""
+        """Open a poll that is a draft, paused or closed."""
         self._set_status("open")
 
     def close(self) -> None:
@@ -804,6 +830,7 @@ class Poll:
     def look(self) -> None:
         """Read what others wrote, ask for the refit that is due, take up the newest one."""
         self.log.refresh()
+        self.keep_time()
         if self._traces:
             self._traces = not self.database.scrub()
         with self.log.lock:

@@ -10,7 +10,8 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from predilect._base.text import one_line
 from predilect.errors import DataError
-from predilect.live.settings import Settings
+from predilect.live.moments import seconds_of
+from predilect.live.settings import TIMES, Settings
 
 _LAST_MOMENT = 253_402_300_800.0  # the end of the year 9999
 # Kinds of rows: those without which others would mean something else, and those that others can do without.
@@ -186,6 +187,7 @@ class PollState:
         self.n_events = 0
         self.n_answers = [0]  # that stand, by criterion
         self.due: list[int] = []
+        self.over: set[tuple[str, str]] = set()  # times of the settings that came, and do nothing any more
         self.organisers = {OWNER.number: OWNER}
         self.reports: set[tuple[int, int]] = set()  # of whom, about which item
         self.erasures: list[tuple[int, int]] = []  # sequence, and number of whoever was erased
@@ -329,6 +331,21 @@ class PollState:
         if "status" in said:
             self.status = said["status"]
             self.closed_at = event.time if self.status == "closed" else None
+            self.over |= {
+                (name, text) for name, text in self._times()
+                if said.get("at") == name or ("at" not in said and (seconds_of(text) or 0.0) <= event.time)
+            }  # fmt: skip
+
+    def _times(self) -> list[tuple[str, str]]:
+        return [(name, text) for name in TIMES if (text := getattr(self.settings, name, ""))]
+
+    def due_by(self, now: float) -> str:
+        """The time of the settings that came, if one of them did and changes the status: "opens" or "closes"."""
+        befores = {"opens": ("draft", "paused"), "closes": ("open", "paused")}
+        return next(
+            (name for name, text in self._times() if (name, text) not in self.over
+             if self.status in befores[name] and (seconds_of(text) or 0.0) <= now), "",
+        )  # fmt: skip
 
     def _on_item_added(self, event: Event, said: dict[str, Any]) -> None:
         person = None if event.participant is None else self.people[event.participant]

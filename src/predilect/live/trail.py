@@ -63,7 +63,7 @@ def _acts(
         if settings and moved:
             yield "changed", ", ".join(f"{name}: {_short(value)}" for name, value in moved.items())
         if settings and "status" in said:
-            yield said["status"], ""
+            yield said["status"], f"{said['at']} {settings.get(said['at'], '')}" if "at" in said else ""
     elif kind == "item_added":
         if not any("state" in one for one in said["items"]):  # otherwise somebody proposed it
             yield "added", ", ".join(one["name"] for one in said["items"])

@@ -16,7 +16,7 @@ from predilect.errors import DataError, OutputError
 from predilect.live.exports import Export
 from predilect.live.given import Refused, Unfit
 from predilect.live.poll import Poll, PollQuestion
-from predilect.live.settings import LONGEST_TEXT, storable
+from predilect.live.settings import LONGEST_TEXT, Settings, storable
 from predilect.live.state import Item, Role
 from predilect.live.web.access import Access, Ruler, Visitor, address_of
 from predilect.live.web.texts import LANGUAGES
@@ -200,7 +200,11 @@ async def poll_of(request: Request, poll: Name) -> Poll:
     """The poll that a path names."""
     host = access_of(request).host
     found = host.opened(poll)
-    return await run_in_threadpool(host.poll, poll) if found is None else found
+    if found is None:
+        return await run_in_threadpool(host.poll, poll)
+    if found.is_due:
+        await run_in_threadpool(found.keep_time)
+    return found
 
 
 ThePoll = Annotated[Poll, Depends(poll_of)]
@@ -245,6 +249,13 @@ def _body(model: type[BaseModel]) -> dict[str, Any]:
     return {"requestBody": {"required": True, "content": {"application/json": {"schema": model.model_json_schema()}}}}
 
 
+_CHANGES = {
+    "requestBody": {"required": True, "content": {"application/json": {"schema": Settings.model_json_schema() | {
+        "required": [], "title": "Settings",
+    }}}}
+}  # fmt: skip
+
+
 @routes.get("", tags=[PARTICIPANTS])
 def describe(poll: ThePoll) -> dict[str, Any]:
     """What the poll asks, and what it takes."""
@@ -253,7 +264,7 @@ def describe(poll: ThePoll) -> dict[str, Any]:
         "poll": poll.name, "status": poll.status, "question": settings.question, "kind": settings.kind,
         "criteria": settings.criteria, "instruction": settings.instruction, "consent": settings.consent,
         "ties": settings.ties, "skips": settings.skips, "undo": settings.undo, "proposals": settings.proposals,
-        "limit": settings.limit, "public": settings.public,
+        "limit": settings.limit, "public": settings.public, "opens": settings.opens, "closes": settings.closes,
     }  # fmt: skip
 
 
@@ -421,6 +432,23 @@ def part(poll: ThePoll, by: By, item: ItemNumber) -> None:
 def change_status(poll: ThePoll, by: By, given: Status) -> None:
     """Open, pause or close the poll."""
     poll.act("set_status", given.status, by=by.who.number)
+
+
+@routes.get("/settings", **OF_ORGANISER)
+def settings(poll: ThePoll) -> dict[str, Any]:
+    """All settings of the poll."""
+    return poll.settings.to_dict()
+
+
+@routes.put("/settings", status_code=204, response_model=None, openapi_extra=_CHANGES, **OF_ORGANISER)
+def change(poll: ThePoll, by: By, given: dict[str, Any]) -> None:
+    """Change settings; what is left out stays."""
+    try:
+        poll.act("change", given, by=by.who.number)
+    except Refused:
+        raise
+    except DataError as error:
+        raise Unfit(str(error)) from error
 
 
 @routes.get("/organisers", **OF_ORGANISER)

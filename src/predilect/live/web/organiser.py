@@ -18,16 +18,15 @@ from predilect.live.acts import ROLES, may
 from predilect.live.exports import Export, written
 from predilect.live.given import Refused, alike, item_of
 from predilect.live.poll import Poll
+from predilect.live.settings import FIXED, Setting, Settings, described, read_settings
 from predilect.live.state import TOLD, Item, Organiser, Role
 from predilect.live.web.access import address_of
 from predilect.live.web.api import Stored, ThePoll, access_of
 from predilect.live.web.hosting import form_token
-from predilect.live.web.pages import Field, page, said_in, to
+from predilect.live.web.pages import Field, page, page_language, said_in, to
 from predilect.live.web.results import Criterion, beside_of, crowd, in_the_room, link_of, pictured, rows_of
 
 routes = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
-_SWITCHES = ("public", "at_once", "proposals", "ties", "skips", "undo")
-_COUNTS = ("limit", "own_ranking", "smallest_group", "retention_days")
 _ON_A_PAGE = 200  # acts of the trail
 _LONG = Annotated[Stored, Form(max_length=900_000)]
 
@@ -65,6 +64,12 @@ def room(request: Request, poll: ThePoll, criterion: Criterion = 0) -> Response:
     """The page for a room, of results that not everybody may see."""
     _ruled(request, poll)
     return in_the_room(request, poll, criterion)
+
+
+@routes.get("/o/{poll}/preview")
+def preview(request: Request, poll: ThePoll) -> Response:
+    """What participants are going to see; nothing of it is kept."""
+    return page(request, "preview.html", poll, question=poll.preview(), **_ruled(request, poll))
 
 
 @routes.get("/o/{poll}/results.{form}")
@@ -212,7 +217,16 @@ def export(request: Request, poll: ThePoll, name: str, pids: bool = False) -> Re
 def settings(request: Request, poll: ThePoll) -> Response:
     """What may be changed."""
     more = _ruled(request, poll, role="organiser")
-    return page(request, "settings.html", poll, wrong="", said=_form_of(poll), snippet=_snippet(request, poll), **more)
+    return _settings_page(request, poll, more, _form_of(poll.settings))
+
+
+def _settings_page(
+    request: Request, poll: Poll, more: dict[str, Any], said: dict[str, str], wrong: str = ""
+) -> Response:  # fmt: skip
+    with poll.log.lock:
+        fixed = FIXED if poll.log.state.n_events else ()
+    return page(request, "settings.html", poll, wrong=wrong, said=said, sections=sections(), fixed=fixed,
+                snippet=_snippet(request, poll), status=400 if wrong else 200, **more)  # fmt: skip
 
 
 @routes.post("/o/{poll}/settings")
@@ -223,40 +237,31 @@ async def change_settings(request: Request, poll: ThePoll) -> Response:
 
 def _change_settings(request: Request, poll: Poll, said: dict[str, str]) -> Response:
     more = _ruled(request, poll, said.get("csrf", ""), role="organiser")
+    there = _form_of(poll.settings)
+    # A form sends all that it shows: what stays as it was was not said.
+    moved = {name: text for name, text in said.items() if name in there and text.split() != there[name].split()}
     try:
-        poll.act("change", _said_of(said), by=more["me"].number)
+        poll.act("change", read_settings(moved), by=more["me"].number)
     except DataError as error:
-        told = _form_of(poll) | dict.fromkeys(_SWITCHES) | said
-        return page(request, "settings.html", poll, wrong=str(error), said=told, status=400,
-                    snippet=_snippet(request, poll), **more)  # fmt: skip
+        return _settings_page(request, poll, more, there | said, str(error))
     return to(request, f"/o/{poll.name}/settings")
 
 
-def _form_of(poll: Poll) -> dict[str, Any]:
+def _form_of(settings: Settings) -> dict[str, str]:
     """Settings as their form has them."""
-    told = poll.settings.to_dict()
-    return told | {"origins": " ".join(told["origins"])}
+    return {name: one.written(getattr(settings, name)) for name, one in described().items()}
+
+
+def sections() -> dict[str, list[Setting]]:
+    """Settings as forms show them: in sections."""
+    every = described().values()
+    return {name: [one for one in every if one.section == name] for name in dict.fromkeys(one.section for one in every)}
 
 
 def _snippet(request: Request, poll: Poll) -> str:
     """What another site writes into a page to show the poll in it."""
     link, title = link_of(request, poll), html.escape(poll.settings.question)
     return f'<iframe src="{link}" title="{title}" width="100%" height="800" style="border: 0"></iframe>'
-
-
-def _said_of(said: dict[str, str]) -> dict[str, Any]:
-    """Settings that a form holds."""
-    found: dict[str, Any] = {name: said.get(name) == "yes" for name in _SWITCHES}
-    for name in _COUNTS:
-        value = said.get(name, "0")
-        if not value.isdecimal() or len(value) > 9:
-            raise DataError(f"{name} is a whole number")
-        found[name] = int(value)
-    if "origins" in said:
-        found["origins"] = re.split(r"[\s,]+", said["origins"].strip(" ,")) if said["origins"].strip(" ,") else []
-    return found | {
-        name: said[name] for name in ("question", "instruction", "consent", "strategy", "language") if name in said
-    }
 
 
 @routes.get("/o/{poll}/organisers")
@@ -319,7 +324,13 @@ def _hashes(texts: list[str]) -> str:
 @routes.get("/new")
 def new(request: Request) -> Response:
     """The form of a new poll."""
-    return page(request, "new.html", None, wrong="", said={})
+    return _new_page(request, {"language": page_language(request, None)})
+
+
+def _new_page(request: Request, said: dict[str, str], wrong: str = "") -> Response:
+    defaults = _form_of(Settings(question="?")) | {"question": ""}
+    return page(request, "new.html", None, wrong=wrong, said={"code": "", "items": "", "draft": ""} | defaults | said,
+                sections=sections(), status=400 if wrong else 200)  # fmt: skip
 
 
 @routes.post("/new")
@@ -335,9 +346,14 @@ def _create(request: Request, said: dict[str, str]) -> Response:
         access.attempts.take(address_of(request))
         raise Refused("this is not the code of this server, which it printed when it started", 403)
     try:
-        made = access.host.create(items=lines(said.get("items", "")), kind=said.get("kind", "pair"), **_said_of(said))
+        # What a form shows as it is by default was not said.
+        defaults = _form_of(Settings(question="?")) | {"question": ""}
+        moved = {name: text for name, text in said.items() if name in defaults and text != defaults[name]}
+        made = access.host.create(
+            items=lines(said.get("items", "")), draft=said.get("draft") == "yes", **read_settings(moved)
+        )
     except DataError as error:
-        return page(request, "new.html", None, wrong=str(error), said=said, status=400)
+        return _new_page(request, said, str(error))
     answer = page(request, "made.html", made, token=made.token)
     access.remember(answer, "organiser", made, str(made.token))
     return answer

@@ -288,7 +288,7 @@ def _checked(request: Request, poll: Poll, csrf: str) -> tuple[Access, Visitor]:
 
 async def said_in(request: Request) -> dict[str, str]:
     """Fields of a form, by their names."""
-    async with request.form(max_files=0, max_fields=40) as form:
+    async with request.form(max_files=0, max_fields=100) as form:
         said = {name: str(value) for name, value in form.items()}
     try:
         return {name: storable(value) for name, value in said.items()}

@@ -8,6 +8,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from predilect.live.moments import parsed
+
 _FOLDER = files("predilect.live.web") / "texts"
 _OF_THE_CODE = "en"  # in which refusals are written
 LANGUAGES = tuple(
@@ -51,6 +53,17 @@ class Speech:
         """A number with so many decimals, as the language writes it."""
         said = f"{value:.{digits}f}".replace("-", "\u2212")
         return said.replace(".", self("decimal_mark"))
+
+    def moment(self, text: str) -> str:
+        """A time of the settings in words, with its zone."""
+        found = parsed(text)
+        if found is None:
+            return ""
+        days, months = self("weekdays").split(), self("months").split()
+        return self(
+            "moment", weekday=days[found.weekday()], day=found.day, month=months[found.month - 1], year=found.year,
+            time=f"{found:%H:%M}", zone=text.rpartition(" ")[2].replace("_", " "),
+        )  # fmt: skip
 
     def percent(self, share: float) -> str:
         """A probability, never shown as 0 or 1."""
