@@ -108,7 +108,7 @@ class PollWalk(Looks, RuleBasedStateMachine):
     """A walk in one process."""
 
     goes_back: ClassVar[bool] = True  # whether who answers a page anew went back to it
-    can_wait: ClassVar[bool] = True  # for a time that comes
+    can_wait: ClassVar[bool] = True  # for a time that comes, and for servers that begin anew
     people: Bundle[Person] = Bundle("people")
     sent: Bundle[Sent] = Bundle("sent")
 
@@ -761,6 +761,14 @@ class PollWalk(Looks, RuleBasedStateMachine):
                     item.name, item.told = None, {}
                     item.was, item.state = ("refused", "merged") if item.state == "merged" else ("", "refused")
         self.fresh = False
+
+    @precondition(lambda self: self.can_wait and self.ways)
+    @rule()
+    def move(self) -> None:
+        """Move the poll away and back; whoever serves it begins anew."""
+        self.do("command", "move")
+        for one in self.restarts.values():
+            one.restart()
 
     @rule(way=st.sampled_from(["one", "two"]))
     def refit(self, way: str) -> None:

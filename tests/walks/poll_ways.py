@@ -552,6 +552,13 @@ class Command:
     def revoke(self, called: str) -> None:
         self._do("revoke", called)
 
+    def move(self) -> None:
+        """Into another file, and back."""
+        other = self._file.with_name(f"{self._name}-elsewhere.db")
+        self._do("move", str(other))
+        ran = run("poll", "move", "--name", self._name, other, self._file)
+        assert ran.exit_code == 0, ran.output
+
     def status(self) -> dict[str, Any]:
         return dict(json.loads(self._do("status", "--format", "json")))
 

@@ -525,6 +525,27 @@ def backup(
         talk.say(f"Copied to {target}.")
 
 
+@app.command("move")
+def move(
+    ctx: typer.Context,
+    poll: DatabaseFirst,
+    target: Annotated[str, typer.Argument(metavar="TARGET", show_default=False, help=_DATABASE)],
+    name: Name = None,
+) -> None:
+    """Move a poll into another file, or between SQLite and PostgreSQL; stop the server of it first.
+
+    All is written, read again and compared before it is taken from POLL. Refused where TARGET has a poll of this name.
+
+    Example: predilect poll move poll.db postgresql://HOST/NAME
+    """
+    with session(ctx.obj) as talk, _open(poll, name) as opened:
+        from predilect.live.moving import move as moved
+
+        n = moved(opened.database, opened.name, target)
+        talk.written = _without_password(target)
+        talk.say(f"Moved {opened.name}, of {n} events, to {_without_password(target)}.")
+
+
 def the_live_wing() -> Any:
     """The polls, or what to install."""
     try:
