@@ -349,6 +349,11 @@ def test_a_poll_is_made_on_the_pages_and_its_board_is_live(opened, place):
 def test_a_draft_is_previewed_set_and_opened_by_somebody_invited(opened, place, width, colours, script):
     address, host, _ = place
     page = opened(width, colours, script)
+
+    def look(page):
+        if script:  # which axe needs
+            check(page, address, width)
+
     page.goto("/new")
     page.locator("#code").fill("the-code")
     page.locator("#question").fill("Which drink?")
@@ -357,16 +362,16 @@ def test_a_draft_is_previewed_set_and_opened_by_somebody_invited(opened, place, 
     for summary in page.locator("summary").all():
         summary.click()
     page.locator("#opens").fill("2090-03-01 09:00 Europe/Berlin")
-    check(page, address, width)
+    look(page)
     page.get_by_role("button", name="Create").click()
     name = re.search(r"/o/(\w+)", page.get_by_role("link", name="Organiser").get_attribute("href"))[1]
     page.goto(f"/o/{name}")
     assert "Wednesday, 1 March 2090 at 09:00 (Europe/Berlin)" in page.locator("main").inner_text()
     page.get_by_role("link", name="Preview").click()
-    check(page, address, width)
+    look(page)
     assert page.locator("form.question button.card").first.is_disabled()
     page.goto(f"/o/{name}/settings")
-    check(page, address, width)
+    look(page)
     page.get_by_label("Everybody may see the board").check()
     page.get_by_label("Offer “I cannot say”").uncheck()
     page.locator("#criteria").fill("cheap\ngood")
@@ -377,20 +382,20 @@ def test_a_draft_is_previewed_set_and_opened_by_somebody_invited(opened, place, 
     page.locator("#name").fill("Zoë")
     page.locator("#role").select_option("organiser")
     page.get_by_role("button", name="Make a link").click()
-    check(page, address, width)
+    look(page)
     link = page.locator("#made-link").inner_text()
     zoe = opened(width, colours, script)
     zoe.goto(f"/p/{name}")
     assert "has not begun" in zoe.locator("main").inner_text()
-    check(zoe, address, width)
+    look(zoe)
     zoe.goto(link)
-    check(zoe, address, width)
+    look(zoe)
     zoe.get_by_role("button", name="Sign in").click()
     zoe.get_by_role("button", name="Open", exact=True).click()
     zoe.wait_for_selector("button[name=status][value=paused]")
     assert host.poll(name).status == "open"
     zoe.goto(f"/o/{name}/organisers")
-    check(zoe, address, width)
+    look(zoe)
     assert "Zoë" in zoe.locator("tr", has_text="opened").inner_text()
     page.goto(f"/o/{name}/organisers")
     page.get_by_role("button", name="Take the link back").click()
