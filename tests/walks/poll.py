@@ -64,6 +64,7 @@ SETTINGS = {
     "origins": st.sampled_from([(), ("https://city.example", "http://localhost:8080")]),
     "pids": st.sampled_from(["none", "open", "signed"]),
     "completion": st.sampled_from(["", "https://panel.example/done"]),
+    "webhook": st.sampled_from(["", "https://hook.example"]),
     "opens": st.sampled_from(["", "2098-01-01 09:00 Europe/Berlin"]),
     "closes": st.sampled_from(["", "2099-03-01 18:00 UTC"]),
 }

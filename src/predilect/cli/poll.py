@@ -46,6 +46,13 @@ Items = Annotated[
 Name = Annotated[
     str | None, typer.Option("--name", metavar="NAME", show_default="the only one", help="Which poll of several.")
 ]
+OwnNetwork = Annotated[
+    bool,
+    typer.Option(
+        "--own-network", envvar="PREDILECT_SERVE_OWN_NETWORK",
+        help="Polls may tell webhooks at addresses of this machine and the networks around it.",
+    ),
+]  # fmt: skip
 KindName = StrEnum("KindName", {"pair": "pair", "best": "best", "best_worst": "best-worst", "order": "order"})
 StrategyName = StrEnum("StrategyName", ["board", "best", "top", "person", "random"])
 ExportName = StrEnum("ExportName", ["answers", "shown", "items", "board", "groups", "participants", "events", "trail"])
@@ -179,6 +186,7 @@ def serve(
             "users of the machine see it.",
         ),
     ] = "",
+    own_network: OwnNetwork = False,
     seconds: Annotated[
         float | None, typer.Option("--stop-after", metavar="SECONDS", min=0.1, help="Stop by itself; for trials.")
     ] = None,
@@ -193,7 +201,18 @@ def serve(
         from predilect.live.web.serving import Serving, run
 
         told = Serving(
-            poll, host, port, root_path, https, tuple(proxies or ()), processes, joins, access_log, seconds, code
+            poll,
+            host,
+            port,
+            root_path,
+            https,
+            tuple(proxies or ()),
+            processes,
+            joins,
+            access_log,
+            seconds,
+            code,
+            own_network,
         )
         run(told, talk.say)
 
@@ -438,6 +457,9 @@ def token(
         str | None,
         typer.Option("--pid", metavar="ID", help="Print the signature of a panel's id, and leave the token alone."),
     ] = None,
+    webhook: Annotated[
+        bool, typer.Option("--webhook", help="Print the key by which notices are signed, and leave the token alone.")
+    ] = False,
     name: Name = None,
 ) -> None:
     """Make a new token for the organiser, who lost the old one, which is worth nothing from then on.
@@ -445,11 +467,14 @@ def token(
     Example: predilect poll token poll.db
     """
     with session(ctx.obj) as talk, _open(poll, name) as opened:
-        made = opened.new_token() if pid is None else opened.sign(pid)
+        if webhook:
+            what, made = "key", opened.webhook_key
+        else:
+            what, made = ("token", opened.new_token()) if pid is None else ("signature", opened.sign(pid))
         if talk.kind == "table":
             talk.show(made)
         else:
-            told = {"poll": opened.name, "token" if pid is None else "signature": made}
+            told = {"poll": opened.name, what: made}
             _print(talk, [told], "poll-token", told)
 
 

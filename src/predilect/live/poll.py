@@ -11,7 +11,7 @@ import secrets
 import threading
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -38,6 +38,7 @@ from predilect.live.given import (
     read_items,
 )
 from predilect.live.groups import published
+from predilect.live.hooks import Hooks
 from predilect.live.log import THEMSELVES, Log, New, Writing
 from predilect.live.questions import AskedParticipant, Drawn, draw
 from predilect.live.refits import Refitter, Worker, missing
@@ -124,6 +125,7 @@ class Poll:
         self._stored = self._erased = 0  # newest refit that is known to be stored, and erasures known then
         self._traces = False  # of somebody who is erased
         self._people: tuple[float, dict[str, Any]] = (0.0, {})
+        self.hooks = Hooks(self.name, self.webhook_key)
         self._ending = threading.Event()
         self._follower: threading.Thread | None = None
         self._lock = threading.Lock()
@@ -212,6 +214,7 @@ class Poll:
         if self._follower is not None:
             self._follower.join()
         self._worker.close()
+        self.hooks.close()
         self.log.close()
         self.database.close()
 
@@ -472,7 +475,17 @@ class Poll:
         """Propose an item, which is shown once the organiser accepts it; its number."""
         number = self._number(participant, new=True)
         check_key(key)
-        return int(self.log.write(None, lambda state, _: verbs.propose(state, number, text, key)))
+
+        def decide(state: PollState, _: Any) -> Writing:
+            plan = verbs.propose(state, number, text, key)
+            return replace(plan, result=lambda numbers: (plan.result(numbers), numbers))
+
+        item, written = self.log.write(None, decide)
+        if written:
+            with self.log.lock:
+                said = {"number": item, "name": self.log.state.items[item - 1].name}
+            self._notify("proposed", written[0], {"item": said})
+        return int(item)
 
     def add_items(self, items: Iterable[str | Mapping[str, Any]]) -> list[int]:
         """Add items while the poll runs; their numbers."""
@@ -606,6 +619,34 @@ class Poll:
     def is_organiser(self, token: str) -> bool:
         """Whether a token is an organiser's, in whatever role."""
         return self.organiser(token) is not None
+
+    @property
+    def webhook_key(self) -> str:
+        """Key by which notices to the ``webhook`` of the settings are signed, in hexadecimal."""
+        return hmac.new(self.log.signing.encode(), b"webhook", hashlib.sha256).hexdigest()
+
+    def _notify(self, event: str, sequence: int, said: dict[str, Any]) -> None:
+        """Tell the webhook, if there is one, beside everything else."""
+        url = self.settings.webhook
+        if url and self._background:
+            self.hooks.send(url, {"poll": self.name, "event": event, "sequence": sequence, **said})
+
+    def _settle(self) -> None:
+        """Find whether first place is clear now, and tell so once, whichever process finds it."""
+        for criterion in range(len(self.settings.boards)):
+            try:
+                found = self.outlook(criterion=criterion)
+            except DataError:  # there is no such claim on this board, yet
+                continue
+            if found.enough:
+                self._settled(criterion, list(map(str, found.items)), float(found.probability))
+
+    def _settled(self, criterion: int, items: list[str], probability: float) -> None:
+        sequence = self.log.write(None, lambda state, _: verbs.settle(state, criterion, items, probability))
+        if sequence is not None:
+            name = self.settings.boards[criterion]
+            told = {"claim": "best", "criterion": name, "items": items, "probability": round(probability, 4)}
+            self._notify("settled", sequence, told)
 
     def sign(self, pid: str) -> str:
         """Signature of an outer reference: HMAC-SHA-256 in hexadecimal by the poll's key."""
@@ -803,6 +844,7 @@ class Poll:
             return {
                 "answers": sum(state.n_answers), "participants": len(state.people), "refits_due": len(state.due),
                 "refits_failed": self._worker.failures, "rows_left_out": len(state.left_out),
+                "notices_failed": self.hooks.failed,
             }  # fmt: skip
 
     def _follow(self) -> None:
@@ -846,5 +888,7 @@ class Poll:
                     belief.renew()
                 if missing(self.log) is None:  # one that cannot be read is made again
                     self._stored = due
+                    if self.settings.webhook:
+                        self._settle()
         for belief in list(self._beliefs.values()):
             belief.follow()

@@ -88,6 +88,18 @@ def _address(name: str, value: str) -> str:
     return value
 
 
+def _webhook(value: str) -> str:
+    """An address that a request can be sent to as it stands."""
+    try:
+        found = urlsplit(value)
+        is_one = bool(found.hostname) and found.port != 0 and "@" not in found.netloc
+    except ValueError:
+        is_one = False
+    if value and (not is_one or not re.fullmatch(r"[\x21-\x7e]+", value)):
+        raise DataError(f"webhook is an address, https://...; got {quoted(value)}")
+    return _address("webhook", value)
+
+
 def _text(name: str, longest: int, value: Any, *, needed: bool = False) -> str:
     if not isinstance(value, str):
         raise DataError(f"{name} is a text; got {quoted(value)}")
@@ -254,11 +266,13 @@ class Settings(BaseModel):
         "only.", default="none",
     )  # fmt: skip
     completion: Annotated[str, AfterValidator(partial(_address, "completion"))] = _setting(
-        "elsewhere",
-        "Address to which participants go at the end of their ``limit``.",
-        default="",
-        max_length=_LONGEST_PAGE,
+        "elsewhere", "Address to which participants go at the end of their ``limit``.", default=""
     )
+    webhook: Annotated[str, AfterValidator(_webhook)] = _setting(
+        "elsewhere",
+        "Address that is told of proposals and of a first place that is clear, https://...; empty: nobody is.",
+        default="", max_length=2000,
+    )  # fmt: skip
 
     def __init__(self, **values: Any) -> None:
         try:

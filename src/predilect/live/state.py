@@ -18,6 +18,7 @@ _LAST_MOMENT = 253_402_300_800.0  # the end of the year 9999
 _ALONE = (
     "proposed", "item_state", "item_retired", "item_changed", "item_merged", "reported", "joined", "shown", "answered",
     "undone", "erased", "organiser",
+    "settled",
 )  # fmt: skip
 KINDS = ("state", "item_added", *_ALONE)
 Status = Literal["draft", "open", "paused", "closed"]
@@ -188,6 +189,7 @@ class PollState:
         self.n_answers = [0]  # that stand, by criterion
         self.due: list[int] = []
         self.over: set[tuple[str, str]] = set()  # times of the settings that came, and do nothing any more
+        self.settled: dict[int, list[int]] = {}  # items in first place when it was last found clear, by criterion
         self.organisers = {OWNER.number: OWNER}
         self.reports: set[tuple[int, int]] = set()  # of whom, about which item
         self.erasures: list[tuple[int, int]] = []  # sequence, and number of whoever was erased
@@ -484,6 +486,11 @@ class PollState:
             return
         _must(said["role"] in get_args(Role) and isinstance(said["name"], str), "its role or name is none")
         self.organisers[event.sequence] = Organiser(event.sequence, said["name"], said["role"])
+
+    def _on_settled(self, event: Event, said: dict[str, Any]) -> None:
+        """First place of a criterion was found to be clear."""
+        _must(said["criterion"] in range(len(self.n_answers)), "there is no such criterion")
+        self.settled[said["criterion"]] = [self._item(number).number for number in said["items"]]
 
     def _on_erased(self, event: Event, said: dict[str, Any]) -> None:
         """Somebody is gone; a log that is read afterwards holds nothing of theirs before this event."""

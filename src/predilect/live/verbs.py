@@ -211,6 +211,15 @@ def keep_time(state: PollState, now: float) -> Writing:
     return _nothing_or(New("state", said), bool(name))
 
 
+def settle(state: PollState, criterion: int, items: Sequence[str], probability: float) -> Writing:
+    """Keep that first place is clear; the number of that, or None if it was known."""
+    numbers = [item.number for item in state.active() if item.name in items]
+    if not numbers or state.settled.get(criterion) == numbers:
+        return Writing(lambda _: None)
+    said = {"criterion": criterion, "items": numbers, "probability": round(probability, 4)}
+    return Writing(lambda written: written[0], [New("settled", said)])
+
+
 def change(state: PollState, settings: Mapping[str, Any]) -> Writing:
     """Change settings."""
     before = _settings(state)
