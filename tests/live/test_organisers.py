@@ -33,7 +33,8 @@ def bearer(token):
 CALLS = [
     ("reader", "GET", "/people", None), ("reader", "GET", "/export/trail", None),
     ("reader", "GET", "/organisers", None),
-    ("organiser", "GET", "/export/participants?pids=yes", None),
+    ("organiser", "GET", "/export/participants?pids=yes", None), ("organiser", "GET", "/export/events", None),
+    ("organiser", "GET", "/settings", None), ("organiser", "PUT", "/settings", {"webhook": "https://{}.example/secret"}),
     ("moderator", "POST", "/items", {"items": [{"name": "{}"}]}),
     ("moderator", "PUT", "/items/1", {"description": "{}"}),
     ("moderator", "POST", "/items/2/retire", None),
@@ -119,7 +120,7 @@ def test_the_trail_says_who_did_what_and_participants_are_not_in_it(tmp_path):
     with made(tmp_path, proposals=True) as poll:
         ann, _ = poll.invite("Ann", "organiser")
         poll.act("retire", "tea", by=ann)
-        poll.act("change", {"limit": 20}, by=ann)
+        poll.act("change", {"limit": 20, "webhook": "https://hook.example/secret"}, by=ann)
         poll.edit_item("milk", name="oat milk")
         poll.propose_item("somebody", "lemonade")
         poll.act("moderate", "lemonade", False, by=ann)
@@ -134,7 +135,7 @@ def test_the_trail_says_who_did_what_and_participants_are_not_in_it(tmp_path):
         found = [(row["who"], row["act"], row["what"]) for row in poll.export("trail").to_dicts()]
         assert found == [
             ("", "made", ""), ("", "added", "tea, milk, juice, water, cola"), ("", "invited", "Ann (organiser)"),
-            ("Ann", "retired", "tea"), ("Ann", "changed", "limit: 20"), ("", "edited", "oat milk (name)"),
+            ("Ann", "retired", "tea"), ("Ann", "changed", "limit: 20, webhook: ..."), ("", "edited", "oat milk (name)"),
             ("Ann", "refused", "(erased\u00a06)"), ("Ann", "paused", ""), ("", "open", ""),
             ("Ann", "merged", "juice → cola"), ("", "parted", "juice"), ("Ann", "erased", f"p{found_number(found)}"),
             ("", "revoked", "Ann"),

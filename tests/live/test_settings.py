@@ -54,8 +54,8 @@ def test_each_setting_has_words_in_every_language_and_is_written_as_it_is_read()
 def test_a_log_of_before_is_read_as_it_was():
     before = {
         "question": "Which?", "kind": "pair", "size": 4, "strategy": "board", "top": 3, "criteria": [],
-        "instruction": "", "consent": "x" * 10_000, "language": "en", "ties": True, "skips": True, "undo": True, "proposals": False,
-        "limit": 5, "own_ranking": 5, "public": False, "level": 0.95, "retest": 0, "difficulty": 0.0,
+        "instruction": "", "consent": "x" * 10_000, "language": "en", "ties": True,
+        "skips": True, "undo": True, "proposals": False, "limit": 5, "own_ranking": 5, "public": False, "level": 0.95, "retest": 0, "difficulty": 0.0,
         "retention_days": 0, "images": [], "pids": "none",
         "completion": f"https://a@p.example/done?x={'y' * 20_000} z",
     }  # fmt: skip
@@ -89,6 +89,9 @@ def test_the_form_holds_every_setting_and_changes_what_was_changed(place):
         assert getattr(host.poll("ideas").settings, name) == value
     told = host.poll("ideas").settings
     assert told.to_dict() == OTHER | {"retest": 0.0, "difficulty": 0.0}
+    answer = ruler.post("/o/ideas/settings", data=csrf | {"instruction": "Slowly.\r\nPlease."})
+    assert host.poll("ideas").settings.instruction == "Slowly.\r\nPlease."  # a paragraph less is a change
+    ruler.post("/o/ideas/settings", data=csrf | {"instruction": OTHER["instruction"]})
     # As a browser sends what it shows: line ends of its own, and all that is there.
     shown = {name: one.written(getattr(told, name)).replace("\n", "\r\n") for name, one in described().items()}
     before = host.poll("ideas").log.state.sequence

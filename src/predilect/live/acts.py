@@ -29,6 +29,11 @@ def may(who: Organiser, role: Role) -> bool:
     return ROLES.index(who.role) >= ROLES.index(role)
 
 
+def role_of_export(kind: str, show_pids: bool) -> Role:
+    """Who may have an export at least: outer references, and the log as it is, are for organisers."""
+    return "organiser" if show_pids or kind == "events" else "reader"
+
+
 def allowed(state: PollState, by: int, role: Role) -> Organiser:
     """The organiser of a number, if they may do what is for a role; Refused otherwise."""
     who = state.organisers.get(by)

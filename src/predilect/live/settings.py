@@ -35,7 +35,7 @@ class Setting(NamedTuple):
     """A setting as people are told of it and asked for it."""
 
     name: str
-    form: str  # "text", "page", "choice", "switch", "whole", "number", "list", "hosts"
+    form: str  # how it is asked for: "text", "page", "choice", "switch", "whole", "number", "list", "hosts", "secret"
     section: str
     said: str
     default: Any
@@ -271,6 +271,7 @@ class Settings(BaseModel):
     webhook: Annotated[str, AfterValidator(_webhook)] = _setting(
         "elsewhere",
         "Address that is told of proposals and of a first place that is clear, https://...; empty: nobody is.",
+        form="secret",
         default="", max_length=2000,
     )  # fmt: skip
 

@@ -10,6 +10,7 @@ import polars as pl
 import sqlalchemy as sa
 
 from predilect.live.answers import moment, user_of
+from predilect.live.settings import described
 from predilect.live.state import OWNER, TOLD, PollState, decoded, is_moment
 from predilect.live.tables import events
 
@@ -61,7 +62,7 @@ def _acts(
             yield "made", ""
         moved = {name: value for name, value in said.get("settings", {}).items() if settings.get(name) != value}
         if settings and moved:
-            yield "changed", ", ".join(f"{name}: {_short(value)}" for name, value in moved.items())
+            yield "changed", ", ".join(f"{name}: {_short(name, value)}" for name, value in moved.items())
         if settings and "status" in said:
             yield said["status"], f"{said['at']} {settings.get(said['at'], '')}" if "at" in said else ""
     elif kind == "item_added":
@@ -87,6 +88,8 @@ def _acts(
         yield act, called(said["item"])
 
 
-def _short(value: Any) -> str:
+def _short(name: str, value: Any) -> str:
+    if name in described() and described()[name].form == "secret":
+        return "..."
     told = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return told if len(told) <= _LONGEST_SHOWN else f"{told[:_LONGEST_SHOWN]}..."

@@ -13,6 +13,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from predilect._base.json import plain
 from predilect.errors import DataError, OutputError
+from predilect.live.acts import role_of_export
 from predilect.live.exports import Export
 from predilect.live.given import Refused, Unfit
 from predilect.live.poll import Poll, PollQuestion
@@ -386,9 +387,8 @@ def people(poll: ThePoll) -> dict[str, Any]:
 
 @routes.get("/export/{kind}", **OF_ORGANISER)
 def export(request: Request, poll: ThePoll, kind: Export, pids: bool = False) -> list[dict[str, Any]]:
-    """A table of the poll; outer references for organisers alone."""
-    if pids:
-        access_of(request).ruling(request, poll, "organiser")
+    """A table of the poll; the log as it is, and outer references, for organisers alone."""
+    access_of(request).ruling(request, poll, role_of_export(kind, pids))
     return _rows(poll.export(kind, show_pids=pids))
 
 
@@ -435,8 +435,9 @@ def change_status(poll: ThePoll, by: By, given: Status) -> None:
 
 
 @routes.get("/settings", **OF_ORGANISER)
-def settings(poll: ThePoll) -> dict[str, Any]:
+def settings(request: Request, poll: ThePoll) -> dict[str, Any]:
     """All settings of the poll."""
+    access_of(request).ruling(request, poll, "organiser")
     return poll.settings.to_dict()
 
 

@@ -14,7 +14,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, Response
 
 from predilect.errors import DataError
-from predilect.live.acts import ROLES, may
+from predilect.live.acts import ROLES, may, role_of_export
 from predilect.live.exports import Export, written
 from predilect.live.given import Refused, alike, item_of
 from predilect.live.poll import Poll
@@ -201,7 +201,7 @@ def people(request: Request, poll: ThePoll, criterion: Criterion = 0) -> Respons
 @routes.get("/o/{poll}/export/{name}")
 def export(request: Request, poll: ThePoll, name: str, pids: bool = False) -> Response:
     """A table: answers.csv, board.json, shown.parquet and the like."""
-    _ruled(request, poll, role="organiser" if pids else "reader")
+    _ruled(request, poll, role=role_of_export(name.partition(".")[0], pids))
     found = re.fullmatch(rf"({'|'.join(get_args(Export))})\.(csv|json|parquet)", name)
     if found is None:
         raise Refused("there is no such table", 404)
@@ -239,12 +239,17 @@ def _change_settings(request: Request, poll: Poll, said: dict[str, str]) -> Resp
     more = _ruled(request, poll, said.get("csrf", ""), role="organiser")
     there = _form_of(poll.settings)
     # A form sends all that it shows: what stays as it was was not said.
-    moved = {name: text for name, text in said.items() if name in there and text.split() != there[name].split()}
+    moved = {name: text for name, text in said.items() if name in there and _lines(text) != _lines(there[name])}
     try:
         poll.act("change", read_settings(moved), by=more["me"].number)
     except DataError as error:
         return _settings_page(request, poll, more, there | said, str(error))
     return to(request, f"/o/{poll.name}/settings")
+
+
+def _lines(text: str) -> list[str]:
+    """A text without what a browser makes of its line ends."""
+    return text.strip().splitlines()
 
 
 def _form_of(settings: Settings) -> dict[str, str]:
