@@ -55,7 +55,8 @@ def test_a_log_of_before_is_read_as_it_was():
     before = {
         "question": "Which?", "kind": "pair", "size": 4, "strategy": "board", "top": 3, "criteria": [],
         "instruction": "", "consent": "x" * 10_000, "language": "en", "ties": True,
-        "skips": True, "undo": True, "proposals": False, "limit": 5, "own_ranking": 5, "public": False, "level": 0.95, "retest": 0, "difficulty": 0.0,
+        "skips": True, "undo": True, "proposals": False,
+        "limit": 5, "own_ranking": 5, "public": False, "level": 0.95, "retest": 0, "difficulty": 0.0,
         "retention_days": 0, "images": [], "pids": "none",
         "completion": f"https://a@p.example/done?x={'y' * 20_000} z",
     }  # fmt: skip
