@@ -363,6 +363,7 @@ class PollWalk(Looks, RuleBasedStateMachine):
         elif there[0] != meant and not self.settings["undo"]:
             must = must or "answers cannot be changed"
         may = "its number is on no page" if not there[1] else ""
+        is_again = False
         if (sent := person.keys.get(key or "")) is not None:
             is_again = sent[:2] == ("replace", there[1]) and sent[3] == meant
             must, may = must if is_again else must or "its key was used for something else", may or "the key was used"
@@ -371,7 +372,7 @@ class PollWalk(Looks, RuleBasedStateMachine):
         said = self._said(question, pick, meant, "number")
         old = there[1] or 10**6
         is_done, number = self.do(way, "replace", person, old, said, key, must="" if may else must, may=may or must)
-        if is_done:
+        if is_done and (sent is None or is_again):  # what came with a key before gives its first result, and no more
             self._acknowledge(person, place, meant, number)
             if key:
                 person.keys.setdefault(key, ("replace", old, criterion, meant, number))
