@@ -341,7 +341,7 @@ def test_a_poll_is_made_on_the_pages_and_its_board_is_live(opened, place):
     page.get_by_role("link", name="Organiser").click()
     page.wait_for_selector("text=0 answers of 0 people")
     answered(host.poll(name), ["ann"], 1)
-    page.wait_for_selector("text=1 answers of 1 people", timeout=15_000)
+    page.wait_for_selector("text=1 answer of 1 person", timeout=15_000)
 
 
 @pytest.mark.parametrize("script", [True, False])

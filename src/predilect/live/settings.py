@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from predilect._base.text import did_you_mean, one_line, quoted
 from predilect.decisions.groups import LEAST, SMALLEST
 from predilect.errors import DataError
-from predilect.live.web.texts import LANGUAGES
+from predilect.live.web.catalogues import LANGUAGES
 
 Kind = Literal["pair", "best", "best-worst", "order"]
 Strategy = Literal["board", "best", "top", "person", "random"]
@@ -46,8 +46,8 @@ class Settings:
         Several questions about the same items, answered in turn; each has a board of its own. None: the question alone.
     instruction, consent : str
         What stands before the first question; ``consent`` is what a participant agrees to.
-    language : {"en", "de"}, default "en"
-        Of the pages, unless a participant's browser asks for another.
+    language : str, default "en"
+        Of the pages, unless a participant's browser asks for another that there is a catalogue of.
     ties, skips, undo : bool, default True
         Whether "equally good", "I cannot say" and taking back the last answer are offered.
     at_once : bool, default False
@@ -114,9 +114,9 @@ class Settings:
         object.__setattr__(self, "question", _text("question", self.question, LONGEST_TEXT, needed=True))
         for name in ("criteria", "images", "origins"):
             object.__setattr__(self, name, _texts(name, getattr(self, name)))
-        for name in ("instruction", "consent"):
+        for name in ("instruction", "consent", "language"):
             _text(name, getattr(self, name), _LONGEST_PAGE)
-        words = {"kind": get_args(Kind), "strategy": get_args(Strategy), "language": LANGUAGES, "pids": get_args(Pids)}
+        words = {"kind": get_args(Kind), "strategy": get_args(Strategy), "pids": get_args(Pids)}
         for name, allowed in words.items():
             _one_of(name, getattr(self, name), allowed)
         for name, least, most in (
@@ -215,6 +215,8 @@ def agreed(said: Mapping[str, Any], before: Settings | None = None) -> Settings:
     What was not said stays as before, or as it is by default, unless it does nothing any more.
     """
     wanted = Settings.of(({} if before is None else before.to_dict()) | dict(said))
+    if "language" in said:  # a poll that was made where there are more is read everywhere
+        _one_of("language", wanted.language, LANGUAGES)
     for name, needs in _NEEDS.items():
         if needs.holds(wanted):
             continue
