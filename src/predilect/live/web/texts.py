@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import datetime
 from functools import cache, lru_cache
-from typing import Any
+from typing import Any, Literal
 
 from babel import Locale
 from babel.dates import format_date, format_time
@@ -76,11 +76,13 @@ class Speech:
         told = "< " if share < 0.005 else "> " if share >= 0.995 else ""
         return told + _percent(min(max(round(100.0 * share), 1), 99), self.language)
 
-    def moment(self, said: str) -> str:
+    def time(self, said: str) -> str:
         """A day and the time on it, from what ISO 8601 says."""
-        when = datetime.fromisoformat(said)
-        both = str(self.locale.datetime_formats["medium"]).replace("'", "")
-        return both.format(format_time(when, "short", locale=self.locale), format_date(when, locale=self.locale))
+        return self._time(datetime.fromisoformat(said), "medium")
+
+    def _time(self, when: datetime, form: Literal["medium", "full"]) -> str:
+        both = str(self.locale.datetime_formats[form]).replace("'", "")
+        return both.format(format_time(when, "short", locale=self.locale), format_date(when, form, self.locale))
 
 
 @lru_cache(10_000)
