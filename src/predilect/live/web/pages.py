@@ -52,7 +52,7 @@ def page(
     here = "" if request.method == "GET" else f"{access.root}/" if poll is None else f"{access.root}/p/{poll.name}"
     told = templates.get_template(template).render(
         say=Speech(language), root=access.root, poll=poll, settings=None if poll is None else poll.settings, csrf=csrf,
-        others=[Speech(one) for one in LANGUAGES if one != language], here=here, path=request.scope["path"], **values,
+        others=[one for one in LANGUAGES if one != language], here=here, path=request.scope["path"], **values,
     )  # fmt: skip
     answer = HTMLResponse(told, status)
     if poll is not None:
