@@ -22,7 +22,8 @@ from predilect.live.settings import Kind, Strategy, agreed
 from predilect.live.state import ItemState, Status
 from predilect.live.suspects import REASONS as SUSPECTED_OF
 from predilect.live.web import catalogues, pages
-from predilect.live.web.catalogues import LANGUAGES, REFUSED, catalogue, forms, template, translations
+from predilect.live.web.catalogues import REFUSED, catalogue, forms, template, translations
+from predilect.live.web.languages import LANGUAGES
 from predilect.live.web.texts import Speech, english, preferred
 
 OTHERS = LANGUAGES[1:]
@@ -243,7 +244,7 @@ def italian(tmp_path, monkeypatch):
     def read(told, name="it"):
         place = tmp_path / f"{name}.po"
         place.write_bytes(told if isinstance(told, bytes) else told.encode())
-        monkeypatch.setitem(catalogues._FILES, name, place)
+        monkeypatch.setitem(catalogues.CATALOGUES, name, place)
         translations.cache_clear()
         return Speech(name)
 

@@ -19,7 +19,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invar
 
 from predilect.errors import DataError
 from predilect.live import Settings
-from predilect.live.web.catalogues import LANGUAGES
+from predilect.live.web.languages import LANGUAGES
 from walks.poll_looks import LOOKS, Looks
 from walks.poll_truth import Item
 from walks.poll_ways import Person, Question

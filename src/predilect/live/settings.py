@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from predilect._base.text import did_you_mean, one_line, quoted
 from predilect.decisions.groups import LEAST, SMALLEST
 from predilect.errors import DataError
-from predilect.live.web.catalogues import LANGUAGES
+from predilect.live.web.languages import LANGUAGES
 
 Kind = Literal["pair", "best", "best-worst", "order"]
 Strategy = Literal["board", "best", "top", "person", "random"]

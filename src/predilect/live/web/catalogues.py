@@ -1,19 +1,15 @@
-"""Catalogues of gettext, one a language: files in ``texts``, and in a folder of the server's owner.
+"""Catalogues of gettext, one a language, read and checked.
 
 ``en.pot`` is the English that all others are translated from; the context of a text is its key.
 """
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
 from functools import cache
 from gettext import GNUTranslations, NullTranslations
-from importlib.resources import files
-from importlib.resources.abc import Traversable
 from io import BytesIO, StringIO
-from pathlib import Path
 from string import Formatter
 from typing import Any
 
@@ -24,27 +20,12 @@ from babel.messages.pofile import PoFileError, read_po
 
 from predilect._base.text import one_line, quoted
 from predilect.errors import DataError
+from predilect.live.web.languages import CATALOGUES, FOLDER
 
-FOLDER = files("predilect.live.web") / "texts"
-OF_THE_CODE = "en"  # in which refusals are written
 REFUSED = "refused"  # context of what the code says, with {} for what differs
-_OWN_FOLDER = "PREDILECT_LANGUAGES"
 _LINE = re.compile(r'\s*(#.*|((msgctxt|msgid|msgid_plural|msgstr(\[[0-5]\])?)\s)?\s*"([^"\\]|\\.)*"\s*)?')
 _TOO_MANY_FORMS = re.compile(r"nplurals(?!\s*=\s*[1-6]\s*;)", re.IGNORECASE)  # Arabic has six, no language more
 _BY_NOTHING = re.compile(r"[%/](?!\s*[1-9])")
-
-
-def _found() -> dict[str, Traversable]:
-    """Catalogues by their languages; one of the owner's goes before ours."""
-    own = os.environ.get(_OWN_FOLDER)
-    if own and not Path(own).is_dir():
-        raise DataError(f"{_OWN_FOLDER} is a folder of catalogues; there is no folder {one_line(own)}")
-    there = [*FOLDER.iterdir(), *(Path(own).iterdir() if own else ())]
-    return {one.name[:-3].replace("_", "-"): one for one in there if one.name.endswith(".po")}
-
-
-_FILES = _found()
-LANGUAGES = (OF_THE_CODE, *sorted(_FILES.keys() - {OF_THE_CODE}))
 
 
 @cache
@@ -62,7 +43,7 @@ def forms(text: Any) -> tuple[str, ...]:
 @cache
 def translations(language: str) -> NullTranslations:
     """What a language says; DataError where its catalogue cannot be used."""
-    if language not in _FILES:
+    if language not in CATALOGUES:
         return NullTranslations()
     found, compiled = catalogue(language), BytesIO()
     write_mo(compiled, found)
@@ -70,7 +51,7 @@ def translations(language: str) -> NullTranslations:
     try:
         return GNUTranslations(compiled)
     except ValueError as error:
-        raise DataError(f"{_FILES[language]} has plural forms that cannot be worked out: {error}") from error
+        raise DataError(f"{CATALOGUES[language]} has plural forms that cannot be worked out: {error}") from error
 
 
 def catalogue(language: str) -> Catalog:
@@ -81,7 +62,7 @@ def catalogue(language: str) -> Catalog:
     DataError
         If the file is named after no language, is no catalogue, or a text cannot be filled as the English one is.
     """
-    file = _FILES[language]
+    file = CATALOGUES[language]
     try:
         locale = Locale.parse(language, sep="-")
         told = file.read_bytes().decode("utf-8-sig").replace("\r\n", "\n")

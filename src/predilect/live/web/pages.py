@@ -26,8 +26,8 @@ from predilect.live.questions import Drawn
 from predilect.live.settings import Settings, storable
 from predilect.live.web.access import Access, Visitor, address_of, policy
 from predilect.live.web.api import Stored, ThePoll, access_of, erased, joined
-from predilect.live.web.catalogues import LANGUAGES
 from predilect.live.web.hosting import form_token
+from predilect.live.web.languages import LANGUAGES
 from predilect.live.web.texts import Speech, preferred
 
 routes = APIRouter(prefix="/p/{poll}", include_in_schema=False, default_response_class=HTMLResponse)

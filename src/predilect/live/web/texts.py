@@ -11,7 +11,8 @@ from babel import Locale
 from babel.dates import format_date, format_time
 from babel.numbers import format_decimal, format_percent
 
-from predilect.live.web.catalogues import LANGUAGES, OF_THE_CODE, REFUSED, forms, template, translations
+from predilect.live.web.catalogues import REFUSED, forms, template, translations
+from predilect.live.web.languages import LANGUAGES, OF_THE_CODE
 
 _PERCENT = {OF_THE_CODE: "0\u00a0%"}  # where we write it as other units, and not as Babel does
 
