@@ -214,6 +214,7 @@ def test_pages_say_nothing_in_english(tmp_path, language):
         with made(tmp_path / f"{name}.db", ["Zzz zzzzz", "Www", "Vvv"], **told) as poll:
             tokens[name] = poll.token
             answered(poll, ["ann", "bob"], 2)
+            poll.board()  # what is compiled is compiled before somebody waits for a page
     found = catalogue(language)
     texts = [
         (re.compile(like(form)), [re.compile(like(one)) for one in forms(found.get(text.id, text.context).string)])
