@@ -88,7 +88,7 @@ def test_every_text_is_said_and_every_key_is_a_text():
     begun = {*TOGETHER, *re.findall(r'say\("(\w+_)" \+', told), *(f"{name}_" for name in SETTINGS)}
     put_together = {begin + end for begin in begun for end in whole}
     assert english().keys() - whole - put_together == set()
-    asked = {key for key in re.findall(r'say\("(\w+)"[,)]', told)}
+    asked = set(re.findall(r'say\("(\w+)"[,)]', told))
     assert asked | {begin + end for begin, ends in TOGETHER.items() for end in ends} <= english().keys()
 
 
