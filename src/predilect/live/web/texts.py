@@ -14,6 +14,7 @@ from babel.numbers import format_decimal, format_percent
 from predilect.live.web.catalogues import REFUSED, forms, template, translations
 from predilect.live.web.languages import LANGUAGES, OF_THE_CODE
 
+_WRITTEN_AS = {OF_THE_CODE: "en-GB"}  # as it is spelt
 _PERCENT = {OF_THE_CODE: "0\u00a0%"}  # where we write it as other units, and not as Babel does
 
 
@@ -37,7 +38,7 @@ class Speech:
     def __init__(self, language: str) -> None:
         self.language = language
         self._told = translations(language)
-        self.locale = Locale.parse(language, sep="-")
+        self.locale = _locale(language)
 
     def __call__(self, key: str, **values: Any) -> str:
         one, *many = english()[key]
@@ -48,7 +49,7 @@ class Speech:
     @property
     def name(self) -> str:
         """What the language calls itself."""
-        name = str(self.locale.get_display_name())
+        name = str(Locale.parse(self.language, sep="-").get_display_name())
         return name[0].upper() + name[1:]
 
     def counts(self, answers: int, people: int) -> str:
@@ -86,16 +87,20 @@ class Speech:
         return both.format(format_time(when, "short", locale=self.locale), format_date(when, form, self.locale))
 
 
+def _locale(language: str) -> Locale:
+    return Locale.parse(_WRITTEN_AS.get(language, language), sep="-")
+
+
 @lru_cache(10_000)
 def _number(value: str, language: str) -> str:
     decimals = value.partition(".")[2]
     form = f"#,##0.{'0' * len(decimals)}" if decimals else None
-    return format_decimal(value, form, Locale.parse(language, sep="-")).replace("-", "\u2212")
+    return format_decimal(value, form, _locale(language)).replace("-", "\u2212")
 
 
 @cache
 def _percent(value: int, language: str) -> str:
-    return format_percent(value / 100, _PERCENT.get(language), Locale.parse(language, sep="-"))
+    return format_percent(value / 100, _PERCENT.get(language), _locale(language))
 
 
 def preferred(accepted: str, default: str) -> str:
