@@ -341,7 +341,7 @@ def test_a_poll_is_made_on_the_pages_and_its_board_is_live(opened, place):
     page.get_by_role("link", name="Organiser").click()
     page.wait_for_selector("text=0 answers of 0 people")
     answered(host.poll(name), ["ann"], 1)
-    page.wait_for_selector("text=1 answers of 1 people", timeout=15_000)
+    page.wait_for_selector("text=1 answer of 1 person", timeout=15_000)
 
 
 @pytest.mark.parametrize("script", [True, False])
@@ -366,7 +366,7 @@ def test_a_draft_is_previewed_set_and_opened_by_somebody_invited(opened, place, 
     page.get_by_role("button", name="Create").click()
     name = re.search(r"/o/(\w+)", page.get_by_role("link", name="Organiser").get_attribute("href"))[1]
     page.goto(f"/o/{name}")
-    assert "Wednesday, 1 March 2090 at 09:00 (Europe/Berlin)" in page.locator("main").inner_text()
+    assert re.search(r"Wednesday, 1 March 2090.* 09:00 \(Europe/Berlin\)", page.locator("main").inner_text())
     page.get_by_role("link", name="Preview").click()
     look(page)
     assert page.locator("form.question button.card").first.is_disabled()

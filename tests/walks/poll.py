@@ -20,6 +20,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invar
 
 from predilect.errors import DataError
 from predilect.live import Settings
+from predilect.live.web.languages import LANGUAGES
 from walks.poll_looks import LOOKS, Looks
 from walks.poll_truth import Item
 from walks.poll_ways import Person, Question
@@ -33,7 +34,7 @@ PROPOSALS = [
     "lemonade of the poll's own", "an insult <i>about</i> the mayor", "+the 2nd", "tea", " Tea  ", "", "x" * 501,
 ]  # fmt: skip
 CALLED = ["ann", "bob of Babel-7", "Zoë Quint-Unique"]
-LANGUAGES = st.sampled_from(["", "en", "de"])
+SPOKEN = st.sampled_from(["", *LANGUAGES])
 RULERS = ["Ann O'Neil", "<b>Zoë</b>"]
 ROLES = ["reader", "moderator", "organiser"]
 KEYS = st.sampled_from([None, "k", "l"])
@@ -46,7 +47,7 @@ SETTINGS = {
     "top": st.integers(1, 5),
     "criteria": st.sampled_from([(), ("cheap", "good"), ("=1", "a,b", "c")]),
     "instruction": st.sampled_from(["", "Take your time."]),
-    "language": st.sampled_from(["en", "de"]),
+    "language": st.sampled_from(LANGUAGES),
     "ties": st.booleans(),
     "skips": st.booleans(),
     "undo": st.booleans(),
@@ -139,7 +140,7 @@ class PollWalk(Looks, RuleBasedStateMachine):
 
     @rule(
         target=people, way=TAKE_PART, name=st.none() | st.sampled_from(CALLED), like=st.none() | people,
-        pid=st.sampled_from([None, "panel-0001", "panel-0002"]), language=LANGUAGES, is_signed=st.booleans(),
+        pid=st.sampled_from([None, "panel-0001", "panel-0002"]), language=SPOKEN, is_signed=st.booleans(),
     )  # fmt: skip
     def join(
         self, way: str, name: str | None, like: Person | None, pid: str | None, language: str, is_signed: bool

@@ -16,7 +16,7 @@ from predilect._base.text import did_you_mean, one_line, quoted
 from predilect.decisions.groups import LEAST, SMALLEST
 from predilect.errors import DataError
 from predilect.live.moments import moment, seconds_of
-from predilect.live.web.texts import LANGUAGES
+from predilect.live.web.languages import LANGUAGES
 
 Kind = Literal["pair", "best", "best-worst", "order"]
 Strategy = Literal["board", "best", "top", "person", "random"]
@@ -283,7 +283,6 @@ class Settings(BaseModel):
 
     @model_validator(mode="after")
     def _go_together(self) -> Self:
-        _one_of("language", self.language, LANGUAGES)
         opens, closes = seconds_of(self.opens), seconds_of(self.closes)
         if opens is not None and closes is not None and closes <= opens:
             raise DataError(f"closes={self.closes} is not after opens={self.opens}")
@@ -393,6 +392,8 @@ def agreed(said: Mapping[str, Any], before: Settings | None = None) -> Settings:
     """
     was = {} if before is None else before.to_dict()
     wanted = Settings.of(was | dict(said))
+    if "language" in said:  # a poll that was made where there are more is read everywhere
+        _one_of("language", wanted.language, LANGUAGES)
     for name in TIMES:
         at = seconds_of(getattr(wanted, name))
         if at is not None and getattr(wanted, name) != was.get(name) and at <= time.time():

@@ -20,7 +20,7 @@ from predilect.live.poll import Poll, PollQuestion
 from predilect.live.settings import LONGEST_TEXT, Settings, storable
 from predilect.live.state import Item, Role
 from predilect.live.web.access import Access, Ruler, Visitor, address_of
-from predilect.live.web.texts import LANGUAGES
+from predilect.live.web.languages import LANGUAGES
 
 Stored = Annotated[str, AfterValidator(storable)]
 Text = Annotated[Stored, Field(min_length=1, max_length=LONGEST_TEXT)]
