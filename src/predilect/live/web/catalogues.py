@@ -76,7 +76,7 @@ def catalogue(language: str) -> Catalog:
     if _TOO_MANY_FORMS.search(told):
         raise DataError(f"{file} has a header Plural-Forms that does not begin with nplurals=N;, N from 1 to 6")
     try:  # the name of the file says the language, and not its header
-        read = StringIO(re.sub(r'^"Language:.*\n', "", told, flags=re.MULTILINE))
+        read = StringIO(re.sub(r'^"Language:.*', "", told, flags=re.MULTILINE))
         found = read_po(read, locale=locale, abort_invalid=True)
     except (PoFileError, ValueError, IndexError) as error:
         raise DataError(f"{file} is no catalogue: {one_line(str(error))}") from error
