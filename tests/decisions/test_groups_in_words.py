@@ -19,7 +19,7 @@ def two() -> Groups:
     shares = 0.6 + 0.02 * rng.standard_normal((400, 1)) * [1.0, -1.0] + [0.0, -0.2]
     means = mean + 0.1 * rng.standard_normal((400, 2, 4))
     found = GroupMeans(np.array([0.6, 0.4]), mean, np.ones(4), shares, means)
-    groups, items = described(["tea", "milk", "juice", "water"], np.array([30, 70]), found, 1.0)
+    groups, items = described(["tea", "milk", "juice", "water"], np.array([30, 70]), found)
     return Groups("groups", groups, items, 100, 10, 8.0, 0.9, 3.0)
 
 

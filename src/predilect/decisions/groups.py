@@ -91,7 +91,8 @@ class Groups:
         People that a group has at least.
     gain : float
         By how much groups make the answers of held-out people likelier, in nats, all people together; of the best
-        number of groups, found or not. Each group more takes 2.3: answers ten times as likely.
+        number of groups that stand apart, shown or not; 0 where none do. Each group more takes 2.3: answers ten times
+        as likely.
     certainty : float
         Mean probability with which people belong to their group; 1 without groups.
     distance : float
@@ -199,16 +200,13 @@ def in_order(sizes: IntArray, share: FloatArray) -> IntArray:
 
 
 def described(
-    items: Sequence[Any], sizes: IntArray, found: GroupMeans, widen: float
+    items: Sequence[Any], sizes: IntArray, found: GroupMeans
 ) -> tuple[tuple[Group, ...], tuple[ItemOfAll, ...]]:
-    """Groups with intervals, and what all make of the items (n_items,), from ``sizes`` (K,) and means.
-
-    Standard deviations of resampled crowds are multiplied by ``widen``.
-    """
+    """Groups with intervals, and what all make of the items (n_items,), from ``sizes`` (K,) and means."""
     share, mean, within, shares, means = found
     order = in_order(sizes, share)
     away, each_away = _against_rest(share, mean), _against_rest(shares, means)
-    sd_share, sd, sd_away = (widen * np.std(one, axis=0, ddof=1) for one in (shares, means, each_away))
+    sd_share, sd, sd_away = (np.std(one, axis=0, ddof=1) for one in (shares, means, each_away))
     groups = []
     for place, k in enumerate(order.tolist()):
         opinions = [

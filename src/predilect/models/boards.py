@@ -437,9 +437,8 @@ class RankingEstimator(Asking, Predicting):
         board : data frame of the caller's kind
             Columns item, mean, sd, lower, upper (score with its 95 % interval; by default the utility centred over the
             items, in units of the noise of one answer), rank, rank_low, rank_high (95 % interval of the rank), p_best,
-            tier, tied_with_leader (the first item is not better with more than 95 % probability), n (answers), wins,
-            ties and losses (of these, without regard to whom the item met), win_share (wins and half of the ties, of
-            n).
+            tier, tied_with_leader (we are not 95 % sure that the first item is better), n (answers), wins, ties and
+            losses (of these, without regard to whom the item met), win_share (wins and half of the ties, of n).
 
         Raises
         ------

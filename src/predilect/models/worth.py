@@ -122,7 +122,7 @@ class Worth:
         -----
         Of :class:`~predilect.Population` they are those of a model of the attributes alone, in units of the median
         person's noise: what items have to themselves is noise too, so that they may be a little smaller than the mean
-        of the part-worths (population.md section 4, "The population of coefficients"). Of a logit with fixed
+        of the part-worths (people.md, "The population of coefficients"). Of a logit with fixed
         coefficients the interval is 1.96 sd each way, or Student's where errors are clustered.
         """
         model = self._model
@@ -148,7 +148,7 @@ class Worth:
 
         Notes
         -----
-        population.md section 4, "Averages over people". A term that is a product has a range of its own, beside those
+        people.md, "Averages over people". A term that is a product has a range of its own, beside those
         of its factors.
         """
         model = self._model

@@ -31,8 +31,8 @@ class SideTest(NamedTuple):
 def test_of_side(rows: Comparisons, likelihood: type[PairLikelihood], delta: float | None) -> SideTest | None:
     """Score test of the side in the pooled model, with people independent of each other, and not their answers.
 
-    None where no answer has a side, answers say nothing of one, or there are more than 10 000 items. population.md
-    section 4. One pooled fit.
+    None where no answer has a side, answers say nothing of one, or there are more than 10 000 items. people.md,
+    "Covariates of answers". One pooled fit.
     """
     if rows.sides is None or rows.n_items > _MOST_ITEMS:
         return None

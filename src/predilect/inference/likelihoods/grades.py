@@ -1,4 +1,4 @@
-"""Graded answers: margin plus noise lies between two cuts. population.md section 4.
+"""Graded answers: margin plus noise lies between two cuts. people.md, "Cuts of grades".
 
 Cuts 0 <= c_0 < c_1 < ... are symmetric about 0 and in units of the noise: c_0 is the tie threshold, or 0 where no tie
 is offered; "left is better by grade g" says that z + n lies in (c_{g-1}, c_g), where the last is infinite; a tie that

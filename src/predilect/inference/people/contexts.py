@@ -32,7 +32,7 @@ def with_contexts(posterior: PopulationPosterior, answers: Comparisons) -> Popul
     on k bring to the score Aᵀ Q_u (s - z̄) of the consensus: products of what two people bring, 0 on average where
     contexts do not matter. t is Student's, and K / (K - 1) as the consensus was made from the same scores. A context of
     one person tells nothing. With 20 contexts or fewer the first sum is drawn to what it would be if contexts moved all
-    items alike. population.md section 4. Of one context nothing is known of D. O(n_u k_u²) for n_u answers on k_u items
+    items alike. people.md, "Contexts". Of one context nothing is known of D. O(n_u k_u²) for n_u answers on k_u items
     of each person, or n_u³ where people have effects of covariates of their own, and M³; K M³ for few contexts.
 
     ``answers`` are those of the fit, in the order of the rows of ``posterior``.

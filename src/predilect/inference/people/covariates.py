@@ -17,7 +17,7 @@ from predilect.inference.people.layout import People
 
 
 class CovariateInformation(NamedTuple):
-    """Information of all answers in the effects γ of covariates, sites held (population.md section 4)."""
+    """Information of all answers in the effects γ of covariates, sites held (people.md, "Covariates of answers")."""
 
     with_consensus: FloatArray  # Σ_u Aᵀ Q_u X, (M, n_covariates)
     own: FloatArray  # Σ_u Xᵀ Q_u X, (n_covariates, n_covariates)

@@ -1,6 +1,6 @@
 """People who click at random: a component of the population beside those whose answers follow their utilities.
 
-population.md section 4, "People who click at random".
+people.md, "People who click at random".
 """
 
 from __future__ import annotations

@@ -974,7 +974,7 @@ class Slopes(NamedTuple):
     """What a pass sets for each person and row.
 
     ``of_people`` (n_users, 4 + 2 n_effects): gradient and curvature of each person's evidence in the log of their own
-    threshold, gradient and information in the log of their consistency (population.md section 4), and of each own
+    threshold, gradient and information in the log of their consistency (people.md), and of each own
     effect of a covariate the mean, and 1 less the variance. ``of_rows`` (n_rows,), or empty where nobody wants it: the
     gradient of the evidence in each row's offset. ``engaged`` (n_users,): the probability that a person does not click
     at random, by which all that the person adds is multiplied.

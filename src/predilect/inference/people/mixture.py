@@ -7,6 +7,7 @@ and Σ = A Aᵀ + rest. With one group, b = 0 and W = I that is the population m
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -18,6 +19,7 @@ from scipy.special import logsumexp
 from predilect._base.types import BoolArray, FloatArray, IntArray
 from predilect.inference.gaussian.dense import factorise, symmetrise
 from predilect.inference.gaussian.design import Sites
+from predilect.inference.gaussian.means import k_means
 from predilect.inference.people.expectation import Expectation, expectation
 from predilect.inference.people.law import Law
 from predilect.inference.people.layout import with_own
@@ -29,9 +31,11 @@ _STRENGTH = 5.0  # people's worth of belief that the spread within groups is the
 _SHARE = 2.0  # people that each group is thought to have beside those that are seen (groups.md: α)
 _STARTS, _SHORT, _LONG = 3, 6, 60  # starts, and iterations of EM of each and of the best of them
 _TOLERANCE = 2e-3  # nats: EM ends when its objective rises by less
+_ONE = 0.5  # standard deviations within groups: two that have come so near are one, and EM ends too
 _SWEEPS, _SITES = 2, 1e-4  # of EP in an iteration
-_FOLDS, _MEANS = 10, 10  # of people; iterations of k-means
+_FOLDS = 10  # of people
 _AGAIN = 3  # iterations of EM of a resampled crowd, from the mixture of all
+_SCALES, _SCALED = np.exp(np.linspace(-1.0, 1.0, 9)), 8  # of Σ within groups, and iterations of EM at each
 _NONE = np.zeros(0)
 
 
@@ -145,7 +149,10 @@ def _begun(crowd: Crowd, A: FloatArray, belongs: FloatArray) -> Camps:
 
 
 def _climb(crowd: Crowd, start: Camps, weight: FloatArray, max_iter: int) -> Camps:
-    """EM until the objective rests: evidence and priors, b_k ~ N(0, I) and W ~ inverse Wishart about I."""
+    """EM until the objective rests, or two groups are one.
+
+    The objective is the evidence and priors, b_k ~ N(0, I) and W ~ inverse Wishart about I.
+    """
     now, A, eye = replace(start, sites=[one.copy() for one in start.sites]), start.A, np.eye(start.A.shape[1])
     n, K, last = float(weight.sum()), len(start.b), -math.inf
     for number in range(max_iter + 1):
@@ -161,7 +168,8 @@ def _climb(crowd: Crowd, start: Camps, weight: FloatArray, max_iter: int) -> Cam
                 weight @ now.evidence - 0.5 * np.sum(now.b**2) + _SHARE * np.log(now.share).sum()
                 - 0.5 * _STRENGTH * of_W
             )  # fmt: skip
-            if number == max_iter or (number > 1 and now.objective - last < _TOLERANCE):
+            rests = now.objective - last < _TOLERANCE or (K > 1 and now.distance() < _ONE)
+            if number == max_iter or (number > 1 and rests):
                 break
             last = now.objective
         sums = [
@@ -181,22 +189,10 @@ def _climb(crowd: Crowd, start: Camps, weight: FloatArray, max_iter: int) -> Cam
 
 
 def _start(order: IntArray, places: FloatArray, weight: FloatArray, K: int, rng: np.random.Generator) -> FloatArray:
-    """Who belongs to whom at first, (n_users, K): k-means++ of people's places (Arthur and Vassilvitskii 2007)."""
-    x, w = places[order], weight[order]
-
-    def drawn(chance: FloatArray) -> FloatArray:
-        return np.asarray(x[rng.choice(len(x), p=chance / chance.sum())])
-
-    centres = [drawn(w)]
-    while len(centres) < K:
-        near = np.min([np.sum((x - one) ** 2, axis=1) for one in centres], axis=0)
-        centres.append(drawn(w * near if (w * near).sum() > 0.0 else w))
-    for _ in range(_MEANS):
-        own = np.argmin([np.sum((x - one) ** 2, axis=1) for one in centres], axis=0)
-        centres = [
-            np.average(x[own == k], axis=0, weights=w[own == k]) if w[own == k].sum() > 0.0 else centres[k]
-            for k in range(K)
-        ]
+    """Who belongs to whom at first, (n_users, K): by k-means of people's places."""
+    x = places[order]
+    centres = k_means(x[weight[order] > 0.0], K, rng)
+    own = np.argmin([np.sum((x - one) ** 2, axis=1) for one in centres], axis=0)
     belongs = np.empty((len(x), K))
     belongs[order] = 0.9 * np.eye(K)[own] + 0.1 / K
     return belongs
@@ -247,7 +243,7 @@ def whole(crowd: Crowd, K: int, seed: int) -> Camps:
 
 
 class GroupMeans(NamedTuple):
-    """Utilities of groups, centred over the items, and of resampled crowds."""
+    """Utilities of groups, centred over the items, and of resampled crowds as large."""
 
     share: FloatArray  # (K,)
     mean: FloatArray  # (K, n_items)
@@ -260,8 +256,8 @@ def means_of_groups(crowd: Crowd, found: Camps, n_resamples: int, seed: int, *, 
     """Means of the groups in all directions, and those of bootstrap samples of people, with Σ held.
 
     Each sample starts from the mixture of all, so that groups keep their names, and has some iterations of EM, since
-    nobody's group is known for sure. ``belong`` (n_users,): whom to resample; where these are some of all, the spread
-    of resamples is that of all divided by the root of their share.
+    nobody's group is known for sure. ``belong`` (n_users,): whom to resample; where these are some of all, what
+    a resample differs by is multiplied by the root of their share.
     """
     posterior = crowd.posterior
     prior, laws = factorise(posterior.Sigma).inverse(), found.laws(crowd)
@@ -271,36 +267,55 @@ def means_of_groups(crowd: Crowd, found: Camps, n_resamples: int, seed: int, *, 
     offset = np.zeros(len(Phi)) if posterior.basis is None or not posterior.basis.has_own else posterior.basis.offset
     K = len(found.share)
 
-    def after(weight: FloatArray, n_iter: int) -> tuple[FloatArray, FloatArray]:
-        share, belongs = found.share, found.belongs
+    def after(weight: FloatArray, n_iter: int, scale: float | None = None) -> tuple[FloatArray, FloatArray, float]:
+        """Shares, utilities and log evidence after EM with Σ held at so many times what was found; None: and sites."""
+        share, belongs, evidence = found.share, found.belongs, 0.0
         mean = [posterior.m + found.A @ b for b in found.b]
+        sites = found.sites if scale is None else [one.copy() for one in found.sites]
         for number in range(n_iter):
-            at = [crowd.law(one, Sigma) for one in mean]
-            if number:
+            at = [crowd.law(one, Sigma if scale is None else scale * Sigma) for one in mean]
+            if number or scale is not None:
+                n_sweeps = 0 if scale is None else _SWEEPS
                 log_z = np.column_stack(
-                    [crowd.evidences(law, sites, 0) for law, sites in zip(at, found.sites, strict=True)]
+                    [crowd.evidences(law, one, n_sweeps) for law, one in zip(at, sites, strict=True)]
                 ) + np.log(share)  # fmt: skip
-                belongs = np.exp(log_z - logsumexp(log_z, axis=1)[:, None])
-            sums = [crowd.pass_over(law, sites, weight * r)
-                    for law, sites, r in zip(at, found.sites, belongs.T, strict=True)]  # fmt: skip
+                each = logsumexp(log_z, axis=1)
+                belongs, evidence = np.exp(log_z - each[:, None]), float(weight @ each)
+            sums = [crowd.pass_over(law, one, weight * r)
+                    for law, one, r in zip(at, sites, belongs.T, strict=True)]  # fmt: skip
             share = (weight @ belongs + _SHARE) / (weight.sum() + K * _SHARE)
+            roots = [factorise(symmetrise(prior + one.H)) for one in sums]
             mean = [
-                posterior.m + factorise(symmetrise(prior + one.H)).solve(one.r + one.H @ (m - posterior.m))
-                for one, m in zip(sums, mean, strict=True)
+                posterior.m + root.solve(one.r + one.H @ (m - posterior.m))
+                for root, one, m in zip(roots, sums, mean, strict=True)
             ]
-        return share, np.array(mean) @ rows.T + (offset - offset.mean())
+            away = np.array(mean) - posterior.m
+            evidence -= 0.5 * (np.sum(away @ prior * away) + sum(root.log_det() for root in roots))
+        return share, np.array(mean) @ rows.T + (offset - offset.mean()), evidence
 
-    share, mean = after(crowd.weight, _AGAIN)
-    users = crowd.order[belong[crowd.order]]
+    share, mean, _ = after(crowd.weight, _AGAIN)
+    users, widen = crowd.order[belong[crowd.order]], math.sqrt(belong.mean())
     rng = np.random.default_rng([seed, n_resamples])
+    moved, chance = _of_scales(lambda scale: after(crowd.weight, _SCALED, scale)[1:])
     shares, means = [], []
     for _ in range(n_resamples):
         times = np.bincount(rng.integers(len(users), size=len(users)), minlength=len(users))
         weight = np.zeros(len(crowd.order))
         weight[users] = crowd.weight[users] * times
-        one, other = after(weight, _AGAIN)
-        shares.append(one)
-        means.append(other)
+        one, other, _ = after(weight, _AGAIN)
+        shares.append(share + widen * (one - share))
+        means.append(mean + widen * (other - mean) + moved[rng.choice(len(moved), p=chance)])
     covariance = rows @ Sigma
     within = np.einsum("ij,ij->i", covariance, rows)
     return GroupMeans(share, mean, within, np.array(shares), np.array(means))
+
+
+def _of_scales(fit: Callable[[float], tuple[FloatArray, float]]) -> tuple[FloatArray, FloatArray]:
+    """What other scales of Σ within groups would move the means by, (S, K, n_items), and how likely they are, (S,).
+
+    Means are in units of the noise of an answer, and how much of the margins is noise is not known for sure.
+    """
+    means, evidence = zip(*(fit(scale) for scale in _SCALES.tolist()), strict=True)
+    log_weight = np.array(evidence) - 0.5 * np.log(_SCALES) ** 2
+    chance = np.exp(log_weight - log_weight.max())
+    return np.array(means) - means[len(means) // 2], chance / chance.sum()

@@ -1,7 +1,6 @@
 """What attributes are worth in a population model: the linear function of them that is closest to utilities, in draws.
 
-That of the population is of a hierarchical linear model of the attributes: population.md section 4, "The population of
-coefficients".
+That of the population is of a hierarchical linear model of the attributes: people.md, "The population of coefficients".
 """
 
 from __future__ import annotations

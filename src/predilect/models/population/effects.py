@@ -1,6 +1,6 @@
 """How sure effects of covariates are, with what is not known of how people differ.
 
-population.md section 4, "Intervals of effects".
+people.md, "Intervals of effects".
 """
 
 from __future__ import annotations

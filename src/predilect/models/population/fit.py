@@ -241,7 +241,7 @@ def fit_thresholds(
 
     ``spread`` is σ_ψ of the factors, ``options`` are those of :func:`fit_population`. A round takes the cuts of largest
     evidence with the margins' laws without each answer held; so at rest the gradient of the evidence in them is 0.
-    population.md section 4.
+    people.md, "Cuts of grades".
     """
     state = start
     looser = loosely(options) | {"window": 1}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -46,19 +45,16 @@ def groups_of(model: Any, smallest: int, most: int, random_state: int | None) ->
 
 def _grouped(model: Any, everybody: Crowd, active: IntArray, most: int, seed: int, none: Groups) -> Grouped:
     """The groups of those who answered; ``none`` is what is said where there are too few."""
-    tried = everybody.part(np.sort(everybody.order[:_MOST_TRIED]))
-    gains, held_out = {1: 0.0}, GainsOfGroups(tried, seed)
-    for K in range(2, min(most, len(active) // none.smallest) + 1):
-        gains[K] = float(held_out.of(K).sum())
-        if gains[K] < gains[K - 1] + (0.0 if K == 2 else ENOUGH):
-            break
-    none = replace(none, outcome="none", gain=max(gain for K, gain in gains.items() if K > 1))
-    worth = {K: gain - ENOUGH * (K - 1) for K, gain in gains.items()}
-    first = max(worth, key=lambda K: (worth[K], -K))
-    for K in range(first, 1, -1):
-        if worth[K] <= 0.0:
-            continue
-        found = whole(everybody, K, seed)
+    tried = everybody
+    if len(everybody.order) > _MOST_TRIED:
+        tried = everybody.part(np.sort(everybody.order[:_MOST_TRIED]))
+    fits = _apart(tried, min(most, len(active) // none.smallest), seed)
+    held_out = GainsOfGroups(tried, seed)
+    gains = {K: float(held_out.of(K).sum()) for K in fits}
+    none = replace(none, outcome="none", gain=max(gains.values(), default=0.0))
+    worth = {K: gain - ENOUGH * (K - 1) for K, gain in gains.items() if gain > ENOUGH * (K - 1)}
+    for K in sorted(worth, key=lambda K: (-worth[K], K)):
+        found = fits[K] if tried is everybody else whole(everybody, K, seed)
         if found.distance() < _APART:
             continue
         sizes = np.bincount(found.belongs.argmax(axis=1), minlength=K)
@@ -69,13 +65,30 @@ def _grouped(model: Any, everybody: Crowd, active: IntArray, most: int, seed: in
     return Grouped(none, {})
 
 
+def _apart(crowd: Crowd, most: int, seed: int) -> dict[int, Camps]:
+    """Fits whose groups stand apart, by their number: only they can be groups, and are worth ten fits without a fold.
+
+    Each group more makes the answers of the people themselves likelier by what it should for held-out ones, at least.
+    """
+    fits, before = {}, float(crowd.weight @ whole(crowd, 1, seed).evidence)
+    for K in range(2, most + 1):
+        found = whole(crowd, K, seed)
+        now = float(crowd.weight @ found.evidence)
+        if now - before < ENOUGH:
+            break
+        before = now
+        if found.distance() >= _APART:
+            fits[K] = found
+    return fits
+
+
 def _described(model: Any, crowd: Crowd, users: IntArray, found: Camps, seed: int, groups: Groups) -> Grouped:
     some = np.zeros(len(users), dtype=bool)
     some[crowd.order[:_MOST_RESAMPLED]] = True
     means = means_of_groups(crowd, found, _RESAMPLES, seed, belong=some)
     own = found.belongs.argmax(axis=1)
     sizes = np.bincount(own, minlength=len(found.share))
-    each, items = described(list(model.items_.ids), sizes, means, math.sqrt(some.mean()))
+    each, items = described(list(model.items_.ids), sizes, means)
     name = {k: each[place].name for place, k in enumerate(in_order(sizes, means.share).tolist())}
     ids = model.users_.ids
     whose = {ids[user]: name[k] for user, k in zip(users.tolist(), own.tolist(), strict=True)}

@@ -63,7 +63,7 @@ def judge_columns(model: Any, rows: JudgedRows, about: Callable[[int], _AboutJud
 
     ``rows`` and ``about`` are those of :func:`rows_by_judge`.
 
-    population.md section 4, "Judges". Answers are held against the crowd without the judge, by one Newton step. O(k³) a
+    people.md, "Judges". Answers are held against the crowd without the judge, by one Newton step. O(k³) a
     judge who answered on k items, and O(rows).
     """
     names = ("agreement", "infit", "infit_z", "outfit", "outfit_z")
@@ -93,17 +93,16 @@ def _of_people(model: Any) -> tuple[JudgedRows, Callable[[int], _AboutJudge]]:
     """Answers of a personal model, and what each judge told; nothing was told by who came after the fit."""
     posterior = model.posterior_
     people, sites, law, effects = posterior.people, posterior.sites, posterior.law, posterior.covariates
+    step = posterior.now.law.mean - law.mean  # by which answers since the fit have moved the crowd
     first = np.repeat(people.item_ptr[:-1], np.diff(people.answer_ptr))
     left, right = (people.item_idx[first + side].astype(np.int64) for side in (people.left, people.right))
     x = np.zeros((len(left), 0)) if effects is None else effects.patterns[people.variant]
-    later = posterior.came_later(np.arange(people.n_users))
 
     def about(judge: int) -> _AboutJudge:
         items, score, Q = people.believed_sums(judge, sites, law)
         k = len(items)
-        counts = 0.0 if later[judge] else 1.0
-        shift = law.shift[items] @ people.traits[judge]
-        return _AboutJudge(items.astype(np.int64), counts * score[:k], counts * Q[:k, :k], law.covariance(items), shift)
+        shift, Q = law.shift[items] @ people.traits[judge], Q[:k, :k]
+        return _AboutJudge(items.astype(np.int64), score[:k] - Q @ step[items], Q, law.covariance(items), shift)
 
     outcome = np.sign(people.outcome).astype(float)
     return JudgedRows(people.answer_ptr, left, right, outcome, people.weight, x, people.task < 0), about
@@ -141,7 +140,7 @@ def _without(model: Any, about: _AboutJudge) -> _CrowdWithout:
     """The crowd without a judge: of N(m, C) with C⁻¹ less Q, and C⁻¹ m less what the score comes from."""
     posterior, items = model.posterior_, about.items
     if model.personal_:
-        law, C = posterior.law, posterior.C_m
+        law, C = posterior.now.law, posterior.now.C_answers
         mean, Phi = law.mean[items], law.Phi[items] if law.has_basis else None
     else:
         C, Phi = posterior.covariance, None if posterior.Phi is None else posterior.Phi[items]
@@ -168,7 +167,7 @@ def _pairs(rows: JudgedRows, bounds: list[slice], rest: list[_CrowdWithout]) -> 
         i, j = one.items.searchsorted(rows.left[mine]), one.items.searchsorted(rows.right[mine])
         own, gap = np.diagonal(one.covariance), one.mean[i] - one.mean[j]
         var = own[i] + own[j] - 2.0 * one.covariance[i, j]
-        # Answers that came since the fit have told the crowd nothing: too many of them leave no rest to speak of.
+        # Where the judge said nearly all, rounding may leave no rest to speak of.
         is_sound = bool((var > -_ROUNDING * (own[i] + own[j])).all())
         gaps.append(gap * is_sound)
         means.append(is_sound * (gap + one.shift[i] - one.shift[j]))

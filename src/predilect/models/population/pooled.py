@@ -251,8 +251,8 @@ def pooled_thresholds(comparisons: Comparisons, delta: float | None, item_tie_sp
 def spread_of_item_ties(comparisons: Comparisons, state: PooledState | None = None) -> float:
     """σ_ψ, by which thresholds of ties depend on the items, of largest evidence; 0 where that gains little.
 
-    population.md section 4. Laplace's evidence, with what answers say of the factors taken for independent; ``state``
-    is a pooled fit to these answers.
+    people.md, "Cuts of grades". Laplace's evidence, with what answers say of the factors taken for independent;
+    ``state`` is a pooled fit to these answers.
     """
     n = comparisons.n_items
     if not comparisons.has_ties or n > _MOST_ITEMS_FOR_CUTS:

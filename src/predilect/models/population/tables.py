@@ -73,7 +73,7 @@ class Tables(Updating, Estimator, OfAttributes):  # type: ignore[override]  # an
 
         Notes
         -----
-        population.md section 4, "Consistency of people", "Effects of covariates that differ over people", "Judges".
+        people.md, "Consistency of people", "Effects of covariates that differ over people", "Judges".
         """
         check_is_fitted(self)
         now = self._snapshot()
@@ -191,7 +191,7 @@ class Tables(Updating, Estimator, OfAttributes):  # type: ignore[override]  # an
 
         Notes
         -----
-        population.md section 4, "Covariates of answers". Effects differ over people where held-out answers gain. In the
+        people.md, "Covariates of answers". Effects differ over people where held-out answers gain. In the
         personal model intervals take people's tastes into account; in the pooled one people are independent of each
         other, and not their answers.
         """
@@ -274,11 +274,11 @@ class Tables(Updating, Estimator, OfAttributes):  # type: ignore[override]  # an
 
         Notes
         -----
-        groups.md. A group is one of several normal distributions of utilities in place of one. Their number is the one
-        with which the answers of people who were held out are likeliest, in ten folds of at most 1 000 people; each
-        group more has to make them ten times as likely, and groups have to be two standard deviations apart. Names of
-        people and items play no part. 10 to 40 ms of one core a person with ten answers, for the first 1 000 people;
-        of the others a few fits.
+        groups.md. A group is one of several normal distributions of utilities in place of one. Groups have to be two
+        standard deviations apart, and their number is the one with which the answers of people who were held out are
+        likeliest, in ten folds of at most 1 000 people; each group more has to make them ten times as likely. Names of
+        people and items play no part. A millisecond of one core a person with ten answers where no groups stand apart;
+        20 to 40 for the first 1 000 people where some do, and of the others a few fits.
         """
         return self._grouped(smallest, most, random_state).groups
 
