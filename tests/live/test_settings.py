@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from cli.running import run
-from live.polls import made
+from live.polls import fail_once, made
 from live.served import browser, fields, joined, served
 from predilect.errors import DataError
 from predilect.live import Poll, Settings
@@ -227,6 +227,18 @@ def test_a_poll_opens_and_closes_by_itself_and_stays_as_it_is_put_then(tmp_path,
         clock.turn(times["closes"])  # nobody served it meanwhile
         with Poll.open(tmp_path / "late.db", background=False) as again:
             assert again.status == "closed"
+
+
+def test_a_time_that_cannot_be_taken_in_stops_nobody(tmp_path, monkeypatch):
+    clock = Clock(monkeypatch)
+    with made(tmp_path, closes="2090-03-02 09:00 UTC") as poll:
+        shown = poll.ask("ann")[0].shown
+        clock.turn("2090-03-02 09:00 UTC")
+        fail_once(monkeypatch, "state")
+        before = poll.log.state.sequence
+        with pytest.raises(Refused, match="the poll is closed"):  # by the second try
+            poll.tell("ann", shown, "skip")
+        assert poll.log.state.sequence == before + 2
 
 
 def test_times_are_said_in_words_with_their_zone(tmp_path):

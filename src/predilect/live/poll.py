@@ -42,7 +42,7 @@ from predilect.live.hooks import Hooks
 from predilect.live.log import THEMSELVES, Log, New, Writing
 from predilect.live.questions import AskedParticipant, Drawn, draw
 from predilect.live.refits import Refitter, Worker, missing
-from predilect.live.settings import Settings, agreed, storable
+from predilect.live.settings import TIMES, Settings, agreed, storable
 from predilect.live.state import (
     OWNER,
     Item,
@@ -540,8 +540,8 @@ class Poll:
     def invite(self, name: str, role: str = "moderator", *, by: int = 0) -> tuple[int, str]:
         """Let somebody look after the poll; their number, and their token, which is kept nowhere.
 
-        A "reader" sees all that organisers see but outer references; a "moderator" decides on items too; an
-        "organiser" may do everything. Pages take the token as their link, ``/o/NAME/in/TOKEN``.
+        A "reader" sees boards, items, people and exports, but for outer references and the log as it is; a "moderator"
+        decides on items too; an "organiser" may do everything. Their link to the pages is ``/o/NAME/in/TOKEN``.
         """
         token = secrets.token_urlsafe(32)
 
@@ -561,7 +561,7 @@ class Poll:
         self.act("revoke", who, forget, by=by)
 
     def organisers(self) -> list[Organiser]:
-        """Who looks after the poll, by name; without whoever has the poll's own token."""
+        """Who looks after the poll, the first who was invited first; without whoever has the poll's own token."""
         with self.log.lock:
             return [one for one in self.log.state.organisers.values() if one is not OWNER]
 
@@ -585,8 +585,9 @@ class Poll:
 
     def keep_time(self) -> None:
         """Open or close the poll if a time of its settings came. All that asks or answers does so first."""
-        while self.is_due:
-            self.log.write(None, lambda state, _: verbs.keep_time(state, time.time()))
+        for _ in TIMES:  # both may have come since somebody looked
+            if self.is_due:
+                self.log.write(None, lambda state, _: verbs.keep_time(state, time.time()))
 
     def pause(self) -> None:
         """Ask nobody, and take no answers, until :meth:`resume`."""
