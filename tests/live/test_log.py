@@ -438,14 +438,16 @@ def test_a_question_shows_no_more_items_than_there_are(tmp_path):
 def test_a_file_of_another_version_is_upgraded_with_a_copy_or_refused(tmp_path, monkeypatch):
     with made(tmp_path) as poll:
         answered(poll, ["ann"], 2)
-        rows = said(poll)
+        rows, token = said(poll), poll.token
     with sqlite3.connect(tmp_path / "poll.db") as old:  # which had no checksums
         old.execute("ALTER TABLE events DROP COLUMN crc")
         old.execute("DROP TABLE groups")
+        old.execute("DROP TABLE organisers")
         old.execute("UPDATE facts SET value = '1' WHERE name = 'version'")
     old.close()
     with Poll.open(tmp_path / "poll.db", background=False) as poll:
         assert said(poll) == rows
+        assert poll.organiser(token).role == "organiser"  # of a log without roles
         answered(poll, ["bob"], 1)
         assert len(said(poll)) == len(rows) + 1
         assert poll.groups() is None

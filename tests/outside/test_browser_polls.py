@@ -341,7 +341,65 @@ def test_a_poll_is_made_on_the_pages_and_its_board_is_live(opened, place):
     page.get_by_role("link", name="Organiser").click()
     page.wait_for_selector("text=0 answers of 0 people")
     answered(host.poll(name), ["ann"], 1)
-    page.wait_for_selector("text=1 answers of 1 people", timeout=15_000)
+    page.wait_for_selector("text=1 answer of 1 person", timeout=15_000)
+
+
+@pytest.mark.parametrize("script", [True, False])
+@pytest.mark.parametrize(("width", "colours"), [(390, "dark"), (1280, "light")])
+def test_a_draft_is_previewed_set_and_opened_by_somebody_invited(opened, place, width, colours, script):
+    address, host, _ = place
+    page = opened(width, colours, script)
+
+    def look(page):
+        if script:  # which axe needs
+            check(page, address, width)
+
+    page.goto("/new")
+    page.locator("#code").fill("the-code")
+    page.locator("#question").fill("Which drink?")
+    page.locator("#items").fill("tea\nmilk\njuice\n")
+    page.get_by_label("Begin as a draft").check()
+    for summary in page.locator("summary").all():
+        summary.click()
+    page.locator("#opens").fill("2090-03-01 09:00 Europe/Berlin")
+    look(page)
+    page.get_by_role("button", name="Create").click()
+    name = re.search(r"/o/(\w+)", page.get_by_role("link", name="Organiser").get_attribute("href"))[1]
+    page.goto(f"/o/{name}")
+    assert re.search(r"Wednesday, 1 March 2090.* 09:00 \(Europe/Berlin\)", page.locator("main").inner_text())
+    page.get_by_role("link", name="Preview").click()
+    look(page)
+    assert page.locator("form.question button.card").first.is_disabled()
+    page.goto(f"/o/{name}/settings")
+    look(page)
+    page.get_by_label("Everybody may see the board").check()
+    page.get_by_label("Offer “I cannot say”").uncheck()
+    page.locator("#criteria").fill("cheap\ngood")
+    page.get_by_role("button", name="Save").click()
+    told = host.poll(name).settings
+    assert (told.public, told.skips, told.criteria, told.ties) == (True, False, ("cheap", "good"), True)
+    page.goto(f"/o/{name}/organisers")
+    page.locator("#name").fill("Zoë")
+    page.locator("#role").select_option("organiser")
+    page.get_by_role("button", name="Make a link").click()
+    look(page)
+    link = page.locator("#made-link").inner_text()
+    zoe = opened(width, colours, script)
+    zoe.goto(f"/p/{name}")
+    assert "has not begun" in zoe.locator("main").inner_text()
+    look(zoe)
+    zoe.goto(link)
+    look(zoe)
+    zoe.get_by_role("button", name="Sign in").click()
+    zoe.get_by_role("button", name="Open", exact=True).click()
+    zoe.wait_for_selector("button[name=status][value=paused]")
+    assert host.poll(name).status == "open"
+    zoe.goto(f"/o/{name}/organisers")
+    look(zoe)
+    assert "Zoë" in zoe.locator("tr", has_text="opened").inner_text()
+    page.goto(f"/o/{name}/organisers")
+    page.get_by_role("button", name="Take the link back").click()
+    assert zoe.goto(f"/o/{name}/items").status == 403
 
 
 @pytest.mark.parametrize("script", [True, False])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import cycle
@@ -19,6 +20,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invar
 
 from predilect.errors import DataError
 from predilect.live import Settings
+from predilect.live.web.languages import LANGUAGES
 from walks.poll_looks import LOOKS, Looks
 from walks.poll_truth import Item
 from walks.poll_ways import Person, Question
@@ -32,7 +34,9 @@ PROPOSALS = [
     "lemonade of the poll's own", "an insult <i>about</i> the mayor", "+the 2nd", "tea", " Tea  ", "", "x" * 501,
 ]  # fmt: skip
 CALLED = ["ann", "bob of Babel-7", "Zoë Quint-Unique"]
-LANGUAGES = st.sampled_from(["", "en", "de"])
+SPOKEN = st.sampled_from(["", *LANGUAGES])
+RULERS = ["Ann O'Neil", "<b>Zoë</b>"]
+ROLES = ["reader", "moderator", "organiser"]
 KEYS = st.sampled_from([None, "k", "l"])
 
 # Each value alone is one that the documentation allows.
@@ -43,7 +47,7 @@ SETTINGS = {
     "top": st.integers(1, 5),
     "criteria": st.sampled_from([(), ("cheap", "good"), ("=1", "a,b", "c")]),
     "instruction": st.sampled_from(["", "Take your time."]),
-    "language": st.sampled_from(["en", "de"]),
+    "language": st.sampled_from(LANGUAGES),
     "ties": st.booleans(),
     "skips": st.booleans(),
     "undo": st.booleans(),
@@ -61,7 +65,14 @@ SETTINGS = {
     "origins": st.sampled_from([(), ("https://city.example", "http://localhost:8080")]),
     "pids": st.sampled_from(["none", "open", "signed"]),
     "completion": st.sampled_from(["", "https://panel.example/done"]),
+    "webhook": st.sampled_from(["", "https://hook.example"]),
+    "opens": st.sampled_from(["", "2098-01-01 09:00 Europe/Berlin"]),
+    "closes": st.sampled_from(["", "2099-03-01 18:00 UTC"]),
 }
+# When each comes, in which states it does anything, and which it brings the poll into.
+TIMES = {
+    "opens": (4_039_401_600.0, ("draft", "paused"), "open"), "closes": (4_076_071_200.0, ("open", "paused"), "closed")
+}  # fmt: skip
 WRONG = [
     {"kind": "pairs"}, {"kind": None}, {"size": 2}, {"size": True}, {"level": 1.0}, {"limit": -1}, {"limit": 0.5},
     {"smallest_group": 4}, {"criteria": "x"}, {"criteria": ("x", "x")}, {"language": "tlh"}, {"public": "yes"},
@@ -99,6 +110,7 @@ class PollWalk(Looks, RuleBasedStateMachine):
     """A walk in one process."""
 
     goes_back: ClassVar[bool] = True  # whether who answers a page anew went back to it
+    can_wait: ClassVar[bool] = True  # for a time that comes, and for servers that begin anew
     people: Bundle[Person] = Bundle("people")
     sent: Bundle[Sent] = Bundle("sent")
 
@@ -123,11 +135,12 @@ class PollWalk(Looks, RuleBasedStateMachine):
                     raise
                 dropped.popitem()
         self.settings = Settings(question="Which one?").to_dict() | dropped
+        self.status = "draft" if self.settings["opens"] else "open"
         self.items = {number: Item(name) for number, name in enumerate(names, 1)}
 
     @rule(
         target=people, way=TAKE_PART, name=st.none() | st.sampled_from(CALLED), like=st.none() | people,
-        pid=st.sampled_from([None, "panel-0001", "panel-0002"]), language=LANGUAGES, is_signed=st.booleans(),
+        pid=st.sampled_from([None, "panel-0001", "panel-0002"]), language=SPOKEN, is_signed=st.booleans(),
     )  # fmt: skip
     def join(
         self, way: str, name: str | None, like: Person | None, pid: str | None, language: str, is_signed: bool
@@ -142,11 +155,11 @@ class PollWalk(Looks, RuleBasedStateMachine):
                 must = "its reference is not signed"
             else:
                 known = next((one for one in self.living() if one.name == f"pid {pid}"), None)
-        if self.status == "closed":
-            may = "the poll is closed"
-            must = must or ("the poll is closed" if known is None else "")
-        if way == "page" and self.status == "closed":
-            must, may = "", "the poll is closed"
+        if shut := self._why_nobody_joins():
+            may = shut
+            must = must or (shut if known is None else "")
+            if way == "page":
+                must, may = "", shut
         is_in, found = self.do(way, "join", name, pid, language, signature, must=must, may=may)
         if not is_in:
             return multiple()
@@ -163,6 +176,9 @@ class PollWalk(Looks, RuleBasedStateMachine):
         person = Person(number or 0, name, secret, kept, language)
         self.everybody.append(person)
         return person
+
+    def _why_nobody_joins(self) -> str:
+        return {"closed": "the poll is closed", "draft": "it has not begun"}.get(self.status, "")
 
     @rule(person=people, way=TAKE_PART, n=st.integers(1, 3))
     def ask(self, person: Person, way: str, n: int) -> None:
@@ -348,6 +364,7 @@ class PollWalk(Looks, RuleBasedStateMachine):
         elif there[0] != meant and not self.settings["undo"]:
             must = must or "answers cannot be changed"
         may = "its number is on no page" if not there[1] else ""
+        is_again = False
         if (sent := person.keys.get(key or "")) is not None:
             is_again = sent[:2] == ("replace", there[1]) and sent[3] == meant
             must, may = must if is_again else must or "its key was used for something else", may or "the key was used"
@@ -356,7 +373,7 @@ class PollWalk(Looks, RuleBasedStateMachine):
         said = self._said(question, pick, meant, "number")
         old = there[1] or 10**6
         is_done, number = self.do(way, "replace", person, old, said, key, must="" if may else must, may=may or must)
-        if is_done:
+        if is_done and (sent is None or is_again):  # what came with a key before gives its first result, and no more
             self._acknowledge(person, place, meant, number)
             if key:
                 person.keys.setdefault(key, ("replace", old, criterion, meant, number))
@@ -458,8 +475,7 @@ class PollWalk(Looks, RuleBasedStateMachine):
         came, said = [], cycle(picks)
         for _ in range(n_people):
             person = Person(0, f"somebody {len(self.everybody)}")
-            must = "the poll is closed" if self.status == "closed" else ""
-            is_done, found = self.do(way, "ask", person, 1, must=must)
+            is_done, found = self.do(way, "ask", person, 1, must=self._why_nobody_joins())
             number = self.ways[way].poll.who(name=person.name)
             if number is None:
                 break
@@ -493,6 +509,49 @@ class PollWalk(Looks, RuleBasedStateMachine):
         if is_done:
             self.items |= {number: Item(name) for number, name in enumerate(names, len(self.items) + 1)}
             self.fresh = False
+
+    @rule(
+        way=st.sampled_from(["one", "api", "page", "command"]), called=st.sampled_from(RULERS),
+        role=st.sampled_from(ROLES),
+    )  # fmt: skip
+    def invite(self, way: str, called: str, role: str) -> None:
+        """Let somebody look after the poll."""
+        must = "there is one of this name" if called in self.rulers else ""
+        is_done, token = self.do(way, "invite", called, role, must=must)
+        if is_done:
+            self.rulers[called] = (role, token)
+
+    @precondition(lambda self: self.rulers)
+    @rule(way=st.sampled_from(["one", "api", "page", "command"]), called=st.sampled_from(RULERS))
+    def revoke(self, way: str, called: str) -> None:
+        """Take back the link of somebody, who can do nothing with it from then on."""
+        must = "" if called in self.rulers else "there is nobody of this name"
+        if self.do(way, "revoke", called, must=must)[0]:
+            _, token = self.rulers.pop(called)
+            self.ways["revoked"] = self.ways["api"].of(token)
+            self.do("revoked", "add", ["nothing of theirs"], must="their link was taken back")
+
+    @precondition(lambda self: self.rulers)
+    @rule(
+        way=st.sampled_from(["api", "page"]), newest=NEWEST, name=st.sampled_from(NAMES),
+        status=st.sampled_from(["paused", "open"]),
+    )  # fmt: skip
+    def act_as_invited(self, way: str, newest: int, name: str, status: str) -> None:
+        """Somebody who was invited adds an item and opens or pauses the poll, as far as their role goes."""
+        called, (role, token) = list(self.rulers.items())[::-1][min(newest, len(self.rulers) - 1)]
+        self.ways["theirs"] = self.ways[way].of(token)
+        must = "they only look on" if role == "reader" else ""
+        if self.number_of(name) is not None:
+            must = "a name is there twice"
+        is_done, _ = self.do("theirs", "add", [name], must=must)
+        if is_done:
+            self.items[len(self.items) + 1] = Item(name)
+            self.fresh = False
+            *_, last = self.ways["one"].export("trail")
+            self.check((last["who"], last["act"], last["what"]) == (called, "added", name),
+                       "the trail tells of somebody else", last)  # fmt: skip
+        if self.do("theirs", "set_status", status, must="" if role == "organiser" else "their role is less")[0]:
+            self.status = status
 
     @rule(way=st.sampled_from(["one", "api", "page"]), item=st.integers(1, 12), accept=st.booleans())
     def moderate(self, way: str, item: int, accept: bool) -> None:
@@ -612,8 +671,23 @@ class PollWalk(Looks, RuleBasedStateMachine):
         if self.do(way, "set_status", status)[0]:
             self.status = status
 
+    @precondition(lambda self: self.can_wait and self.ways and not self.seconds_ahead)
+    @rule(name=st.sampled_from(list(TIMES)))
+    def wait(self, name: str) -> None:
+        """A time of the settings comes: the poll opens or closes by itself, at once for everybody."""
+        last, *_ = TIMES[name]
+        self.seconds_ahead = last + 1.0 - time.time()
+        for one, (at, before, then) in TIMES.items():
+            if self.settings[one] and at <= last and self.status in before:
+                self.status = then
+        there = {"api": self.ways["api"].send("GET", f"/api/polls/{self.name}").json()["status"]}
+        for way in ("one", "two"):
+            self.ways[way].poll.keep_time()
+            there[way] = self.ways[way].poll.status
+        self.check(set(there.values()) == {self.status}, "a time came, and it is not so", f"{there}, not {self.status}")
+
     @rule(
-        way=st.sampled_from(["one", "page"]),
+        way=st.sampled_from(["one", "page", "api", "command"]),
         settings=st.sampled_from(list(SETTINGS)).flatmap(lambda name: _one_of(name, SETTINGS)),
         wrong=st.sampled_from([None] * 2 * len(WRONG) + WRONG),
     )
@@ -629,14 +703,21 @@ class PollWalk(Looks, RuleBasedStateMachine):
 
     def _change(self, way: str, settings: dict[str, Any], wrong: dict[str, Any] | None) -> None:
         said, way = (settings, way) if wrong is None else (settings | wrong, "one")
-        if way == "page":
-            there = self.ways["page"].fields_of_settings()
-            said = {name: value for name, value in said.items() if name in there}
+        if way == "command" and any(
+            "," in one for one in said.get("criteria", ())
+        ):  # which a list of the command splits
+            way = "one"
         new = self.settings | said
         moved = [name for name in FIXED if new[name] != self.settings[name] and self.settings[name] is not None]
         is_answered = any(person.answers for person in self.everybody)
         must = "there is no such value" if wrong and wrong.items() <= said.items() else ""
         must = must or ("it is what answers mean" if moved and is_answered else "")
+        opens = said.get("opens")
+        if opens and opens != self.settings["opens"] and self.status not in ("draft", "paused"):
+            must = must or "it opens nothing by itself"
+        for name in TIMES:
+            if said.get(name) and said[name] != self.settings[name] and TIMES[name][0] <= time.time():
+                must = must or "the time is over"
         may = "they do not go together"
         is_done, _ = self.do(way, "change", said, must=must, may=may)
         if not is_done:
@@ -683,6 +764,14 @@ class PollWalk(Looks, RuleBasedStateMachine):
                     item.name, item.told = None, {}
                     item.was, item.state = ("refused", "merged") if item.state == "merged" else ("", "refused")
         self.fresh = False
+
+    @precondition(lambda self: self.can_wait and self.ways)
+    @rule()
+    def move(self) -> None:
+        """Move the poll away and back; whoever serves it begins anew."""
+        self.do("command", "move")
+        for one in self.restarts.values():
+            one.restart()
 
     @rule(way=st.sampled_from(["one", "two"]))
     def refit(self, way: str) -> None:

@@ -22,7 +22,7 @@ from tolerances import ITERATIVE
 from walks.poll_truth import Account, plain
 
 _CLAIMS = ("best", "top", "tiers")
-_EXPORTS = ("answers", "shown", "items", "board", "groups", "participants", "events")
+_EXPORTS = ("answers", "shown", "items", "board", "groups", "participants", "events", "trail")
 
 
 class Looks(Account):
@@ -174,7 +174,7 @@ class Looks(Account):
             self.check("frame-ancestors 'none'" in told, "another site may show pages of the organiser", told)
 
     def look_at_pages(self, way: str) -> None:
-        for path in ("", "/items", "/people", "/settings"):
+        for path in ("", "/items", "/people", "/organisers", "/settings"):
             self.do("page", "of_organiser", path)
         for person in self.living():
             if person.secret is None:

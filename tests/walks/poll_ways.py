@@ -182,6 +182,12 @@ class Python:
     def change(self, settings: dict[str, Any]) -> None:
         self._do(self.poll.change, **settings)
 
+    def invite(self, called: str, role: str) -> str:
+        return str(self._do(self.poll.invite, called, role)[1])
+
+    def revoke(self, called: str) -> None:
+        self._do(self.poll.revoke, called)
+
     def erase(self, exported: str) -> None:
         self._do(self.poll.erase, int(exported[1:]))
 
@@ -204,6 +210,10 @@ class Api:
     def __init__(self, send: Send, name: str, token: str) -> None:
         self.send, self._name = send, name
         self.ruler = {"authorization": f"Bearer {token}"}
+
+    def of(self, token: str) -> Api:
+        """The same for another organiser."""
+        return Api(self.send, self._name, token)
 
     def _do(self, method: str, path: str, person: Person | None = None, body: Any = None, **query: Any) -> Any:
         headers = self.ruler if person is None else {"authorization": f"Bearer {person.secret}"}
@@ -277,6 +287,16 @@ class Api:
     def set_status(self, status: str) -> None:
         self._do("PUT", "/status", body={"status": status})
 
+    def change(self, settings: dict[str, Any]) -> None:
+        self._do("PUT", "/settings", body=settings)
+
+    def invite(self, called: str, role: str) -> str:
+        return str(self._do("POST", "/organisers", body={"name": called, "role": role})["token"])
+
+    def revoke(self, called: str) -> None:
+        there = {one["name"]: one["number"] for one in self._do("GET", "/organisers")}
+        self._do("DELETE", f"/organisers/{there.get(called, 10**6)}")
+
     def erase(self, exported: str) -> None:
         self._do("DELETE", f"/participants/{exported[1:]}")
 
@@ -298,6 +318,10 @@ class Pages:
 
     def __init__(self, send: Send, name: str, token: str) -> None:
         self._send, self._name, self._token = send, name, token
+
+    def of(self, token: str) -> Pages:
+        """The same for another organiser."""
+        return Pages(self._send, self._name, token)
 
     def _get(self, path: str, person: Person | None = None, **query: Any) -> str:
         return self._do("GET", path, person, params=query)
@@ -385,10 +409,22 @@ class Pages:
         page = self._get(f"/p/{self._name}/me", person)
         self._form(page, "/erase", person, sure="yes")
 
-    def _ruling(self, path: str, **said: Any) -> None:
-        page = self._get(f"/o/{self._name}/settings")
-        csrf = fields(page, "/settings")
-        self._do("POST", f"/o/{self._name}{path}", data=csrf | said)
+    def _ruling(self, path: str, **said: Any) -> str:
+        page = self._get(f"/o/{self._name}/organisers")
+        csrf = {"csrf": fields(page, "/sign-out")["csrf"]}
+        return self._do("POST", f"/o/{self._name}{path}", data=csrf | said)
+
+    def invite(self, called: str, role: str) -> str:
+        page = self._ruling("/organisers", name=called, role=role)
+        found = re.search(r'id="made-link">[^<]*/in/([^<]+)<', page)
+        assert found is not None
+        return html.unescape(found[1])
+
+    def revoke(self, called: str) -> None:
+        page = self._get(f"/o/{self._name}/organisers")
+        there = {html.unescape(name): number for number, name in re.findall(
+            r'name="revoke" value="(\d+)">.*?: (.*?)</span>', page)}  # fmt: skip
+        self._ruling("/organisers", revoke=there.get(called, str(10**6)))
 
     def add(self, names: list[str]) -> None:
         self._ruling("/items", names="\n".join(names))
@@ -431,14 +467,9 @@ class Pages:
         page = self._get(f"/o/{self._name}/settings")
         said = _filled(page)
         for name, value in settings.items():
-            if isinstance(value, bool):
-                said.pop(name, None)
-            if value is not False:
-                said[name] = "yes" if value is True else str(value)
+            parts = "\n".join(value) if isinstance(value, tuple) else str(value)
+            said[name] = {True: "yes", False: "no"}[value] if isinstance(value, bool) else parts
         self._do("POST", f"/o/{self._name}/settings", data=said)
-
-    def fields_of_settings(self) -> set[str]:
-        return set(re.findall(r' name="([a-z_]+)"', self._get(f"/o/{self._name}/settings"))) - {"csrf"}
 
     def of_organiser(self, path: str) -> str:
         return self._get(f"/o/{self._name}{path}")
@@ -505,6 +536,28 @@ class Command:
 
     def set_status(self, status: str) -> None:
         self._do({"open": "open", "paused": "pause", "closed": "close"}[status])
+
+    def change(self, settings: dict[str, Any]) -> None:
+        def word(value: Any) -> str:
+            if isinstance(value, bool):
+                return "yes" if value else "no"
+            return ",".join(value) if isinstance(value, tuple) else str(value)
+
+        told = [f"{name}={word(value)}" for name, value in settings.items()]
+        self._do("set", "--", *told)
+
+    def invite(self, called: str, role: str) -> str:
+        return str(json.loads(self._do("invite", called, "--role", role, "--format", "json"))["token"])
+
+    def revoke(self, called: str) -> None:
+        self._do("revoke", called)
+
+    def move(self) -> None:
+        """Into another file, and back."""
+        other = self._file.with_name(f"{self._name}-elsewhere.db")
+        self._do("move", str(other))
+        ran = run("poll", "move", "--name", self._name, other, self._file)
+        assert ran.exit_code == 0, ran.output
 
     def status(self) -> dict[str, Any]:
         return dict(json.loads(self._do("status", "--format", "json")))

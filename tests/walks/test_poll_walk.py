@@ -38,6 +38,7 @@ class ServedWalk(PollWalk):
     """A walk by the API of one process and the pages of another, with two more polls and commands beside them."""
 
     servers: Servers
+    can_wait = False  # their clocks are their own
     goes_back = False  # within two seconds it is a second click, which changes nothing
 
     def place(self):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import signal
 import sys
@@ -47,9 +46,17 @@ Items = Annotated[
 Name = Annotated[
     str | None, typer.Option("--name", metavar="NAME", show_default="the only one", help="Which poll of several.")
 ]
+OwnNetwork = Annotated[
+    bool,
+    typer.Option(
+        "--own-network", envvar="PREDILECT_SERVE_OWN_NETWORK",
+        help="Polls may tell webhooks at addresses of this machine and the networks around it.",
+    ),
+]  # fmt: skip
 KindName = StrEnum("KindName", {"pair": "pair", "best": "best", "best_worst": "best-worst", "order": "order"})
 StrategyName = StrEnum("StrategyName", ["board", "best", "top", "person", "random"])
-ExportName = StrEnum("ExportName", ["answers", "shown", "items", "board", "groups", "participants", "events"])
+ExportName = StrEnum("ExportName", ["answers", "shown", "items", "board", "groups", "participants", "events", "trail"])
+RoleName = StrEnum("RoleName", ["reader", "moderator", "organiser"])
 
 
 @app.command("new")
@@ -77,11 +84,13 @@ def new(
     more: Annotated[
         list[str] | None,
         typer.Option(
-            "--set", metavar="KEY=VALUE", help="Another setting, as often as needed: instruction, consent, language, "
-            "ties, skips, undo, at_once, proposals, limit, own_ranking, public, smallest_group, level, retest, "
-            "difficulty, retention_days, images, origins, pids, completion, size, top.",
+            "--set", metavar="KEY=VALUE",
+            help="Another setting, as often as needed; predilect poll settings lists them all.",
         ),
     ] = None,
+    draft: Annotated[
+        bool, typer.Option("--draft", help="Nobody takes part before predilect poll open; organisers have a preview.")
+    ] = False,
     name: Annotated[
         str | None,
         typer.Option("--name", metavar="NAME", show_default="at random", help="Of the poll, in addresses."),
@@ -96,8 +105,9 @@ def new(
         live = the_live_wing()
         settings = _settings(more or []) | {"kind": kind.value, "strategy": strategy.value}
         made = live.Poll.create(
-            poll, question=question, items=given, name=name, background=False, criteria=criterion or [], **settings
-        )
+            poll, question=question, items=given, name=name, background=False, draft=draft,
+            criteria=criterion or [], **settings,
+        )  # fmt: skip
         with made:
             for host in _not_shown(made):
                 talk.warn(f"Images of {host} are not shown without --set images={host}, as it sees who looks at them")
@@ -176,6 +186,7 @@ def serve(
             "users of the machine see it.",
         ),
     ] = "",
+    own_network: OwnNetwork = False,
     seconds: Annotated[
         float | None, typer.Option("--stop-after", metavar="SECONDS", min=0.1, help="Stop by itself; for trials.")
     ] = None,
@@ -190,7 +201,18 @@ def serve(
         from predilect.live.web.serving import Serving, run
 
         told = Serving(
-            poll, host, port, root_path, https, tuple(proxies or ()), processes, joins, access_log, seconds, code
+            poll,
+            host,
+            port,
+            root_path,
+            https,
+            tuple(proxies or ()),
+            processes,
+            joins,
+            access_log,
+            seconds,
+            code,
+            own_network,
         )
         run(told, talk.say)
 
@@ -257,7 +279,7 @@ def change(
     poll: DatabaseFirst,
     settings: Annotated[
         list[str],
-        typer.Argument(metavar="KEY=VALUE...", show_default=False, help="As --set of predilect poll new has them."),
+        typer.Argument(metavar="KEY=VALUE...", show_default=False, help="As predilect poll settings lists them."),
     ],
     name: Name = None,
 ) -> None:
@@ -268,6 +290,34 @@ def change(
     with session(ctx.obj) as talk, _open(poll, name) as opened:
         opened.change(**_settings(settings))
         talk.say(f"Changed {', '.join(one.partition('=')[0] for one in settings)} of {opened.name}.")
+
+
+@app.command("settings")
+def settings(
+    ctx: typer.Context,
+    poll: Annotated[
+        str | None, typer.Argument(metavar="[POLL]", help=_DATABASE, show_default="what is default")
+    ] = None,
+    name: Name = None,
+) -> None:
+    """List all settings, what each takes and is for; of a poll, as they are.
+
+    Example: predilect poll settings poll.db
+    """
+    with session(ctx.obj) as talk:
+        the_live_wing()
+        from predilect.live.settings import Settings, described
+
+        now = Settings(question="?")
+        if poll is not None:
+            with _open(poll, name) as opened:
+                now = opened.settings
+        rows = [
+            {"setting": one.name, "value": one.written(getattr(now, one.name)).replace("\n", ","),
+             "takes": "yes or no" if one.form == "switch" else one.takes, "said": one.said.replace("``", "")}
+            for one in described().values()
+        ]  # fmt: skip
+        _print(talk, rows, "poll-settings", {"settings": rows})
 
 
 @app.command("add")
@@ -319,7 +369,7 @@ def _to(word: str, become: str, act: str, help_text: str) -> None:
             talk.say(f"{opened.name} is {become}.")
 
 
-_to("open", "open", "resume", "Open a poll that is paused or closed.")
+_to("open", "open", "resume", "Open a poll that is a draft, paused or closed.")
 _to("pause", "paused", "pause", "Ask nobody, and take no answers, until predilect poll open.")
 _to("close", "closed", "close", "End a poll: nobody may join or answer. Its retention_days count from now on.")
 
@@ -329,7 +379,7 @@ def export(
     ctx: typer.Context,
     poll: Database,
     kind: Annotated[
-        ExportName, typer.Argument(metavar="[KIND]", help="answers, shown, items, board, participants, events.")
+        ExportName, typer.Argument(metavar="[KIND]", help=", ".join(ExportName) + ".")
     ] = ExportName.answers,
     out: OutFile = None,
     name: Name = None,
@@ -407,6 +457,9 @@ def token(
         str | None,
         typer.Option("--pid", metavar="ID", help="Print the signature of a panel's id, and leave the token alone."),
     ] = None,
+    webhook: Annotated[
+        bool, typer.Option("--webhook", help="Print the key by which notices are signed, and leave the token alone.")
+    ] = False,
     name: Name = None,
 ) -> None:
     """Make a new token for the organiser, who lost the old one, which is worth nothing from then on.
@@ -414,12 +467,66 @@ def token(
     Example: predilect poll token poll.db
     """
     with session(ctx.obj) as talk, _open(poll, name) as opened:
-        made = opened.new_token() if pid is None else opened.sign(pid)
+        if webhook:
+            what, made = "key", opened.webhook_key
+        else:
+            what, made = ("token", opened.new_token()) if pid is None else ("signature", opened.sign(pid))
         if talk.kind == "table":
             talk.show(made)
         else:
-            told = {"poll": opened.name, "token" if pid is None else "signature": made}
+            told = {"poll": opened.name, what: made}
             _print(talk, [told], "poll-token", told)
+
+
+@app.command("invite")
+def invite(
+    ctx: typer.Context,
+    poll: DatabaseFirst,
+    who: Annotated[
+        str | None,
+        typer.Argument(metavar="[WHO]", show_default="list who there is", help="Name of somebody, for the trail."),
+    ] = None,
+    role: Annotated[
+        RoleName,
+        typer.Option("--role", help="A reader looks on, a moderator decides on items too, an organiser may do all."),
+    ] = RoleName.moderator,
+    name: Name = None,
+) -> None:  # fmt: skip
+    """Let somebody look after a poll, and print their token, which is kept nowhere; it can be taken back by revoke.
+
+    Their link is the organiser's address, /in/ and the token. Example: predilect poll invite poll.db Ann --role reader
+    """
+    with session(ctx.obj) as talk, _open(poll, name) as opened:
+        if who is None:
+            _print(talk, [one._asdict() for one in opened.organisers()], "poll-organisers", {
+                "poll": opened.name, "organisers": [one._asdict() for one in opened.organisers()],
+            })  # fmt: skip
+            return
+        number, token = opened.invite(who, role.value)
+        told = {"poll": opened.name, "number": number, "name": who, "role": role.value, "token": token}
+        if talk.kind == "table":
+            talk.say(
+                f"{who} is a {role.value} of {opened.name}. Their link: .../o/{opened.name}/in/TOKEN, with the token"
+            )
+            talk.show(token)
+        else:
+            _print(talk, [told], "poll-invite", told)
+
+
+@app.command("revoke")
+def revoke(
+    ctx: typer.Context,
+    poll: DatabaseFirst,
+    who: Annotated[str, typer.Argument(metavar="WHO", show_default=False, help="Name of somebody invited.")],
+    name: Name = None,
+) -> None:
+    """Take back the link of somebody who was invited; what they did stays in the trail.
+
+    Example: predilect poll revoke poll.db Ann
+    """
+    with session(ctx.obj) as talk, _open(poll, name) as opened:
+        opened.revoke(who)
+        talk.say(f"{who} looks after {opened.name} no more.")
 
 
 @app.command("backup")
@@ -441,6 +548,27 @@ def backup(
         database.close()
         talk.written = str(target)
         talk.say(f"Copied to {target}.")
+
+
+@app.command("move")
+def move(
+    ctx: typer.Context,
+    poll: DatabaseFirst,
+    target: Annotated[str, typer.Argument(metavar="TARGET", show_default=False, help=_DATABASE)],
+    name: Name = None,
+) -> None:
+    """Move a poll into another file, or between SQLite and PostgreSQL; stop the server of it first.
+
+    All is written, read again and compared before it is taken from POLL. Refused where TARGET has a poll of this name.
+
+    Example: predilect poll move poll.db postgresql://HOST/NAME
+    """
+    with session(ctx.obj) as talk, _open(poll, name) as opened:
+        from predilect.live.moving import move as moved
+
+        n = moved(opened.database, opened.name, target)
+        talk.written = _without_password(target)
+        talk.say(f"Moved {opened.name}, of {n} events, to {_without_password(target)}.")
 
 
 def the_live_wing() -> Any:
@@ -470,7 +598,7 @@ def _without_password(place: str | Path) -> str:
 def _erased(poll: Poll, number: int) -> bool:
     """Erase a participant; whether nothing is left in the file either."""
     try:
-        poll.erase(number)
+        poll.erase(number, by=0)
     except OutputError:
         if not poll.was_erased(number):
             raise
@@ -525,30 +653,15 @@ def _items(talk: Talk, path: Path) -> list[Any]:
 
 def _settings(said: list[str]) -> dict[str, Any]:
     """Settings of KEY=VALUE: numbers, yes and no, lists with commas, texts."""
-    from predilect.live.settings import Settings
+    from predilect.live.settings import read_settings
 
-    found: dict[str, Any] = {}
-    defaults = Settings(question="?").to_dict()
+    found: dict[str, str] = {}
     for one in said:
         key, equals, value = one.partition("=")
-        key = key.replace("-", "_")
         if not equals:
             raise DataError(f'a setting is KEY=VALUE, such as limit=20; got "{one}"')
-        default = defaults.get(key)
-        if isinstance(default, bool):
-            if value not in ("yes", "no"):
-                raise DataError(f'{key} is yes or no; got "{value}"')
-            found[key] = value == "yes"
-        elif isinstance(default, int | float):
-            try:
-                found[key] = json.loads(value) if value[:1] != '"' else None
-            except ValueError:
-                raise DataError(f'{key} is a number; got "{value}"') from None
-        elif isinstance(default, tuple):
-            found[key] = [part.strip() for part in value.split(",") if part.strip()]
-        else:
-            found[key] = value
-    return found
+        found[key.replace("-", "_")] = value
+    return read_settings(found, ",")
 
 
 def _print(talk: Talk, rows: list[dict[str, Any]], schema: str, document: dict[str, Any]) -> None:

@@ -7,12 +7,12 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from predilect.live.log import Log, New, Writing
+from predilect.live.log import New, Writing
 from predilect.live.state import PollState
 from predilect.live.tables import events, groups, models, participants
 
 
-def erase(log: Log, number: int) -> None:
+def erase(state: PollState, poll: int, number: int) -> Writing:
     """Erase a participant from the database; processes hear of it by an event, and forget them too.
 
     Refits since they joined are thrown away, to be made anew without them. So are groups of opinion that were
@@ -20,15 +20,11 @@ def erase(log: Log, number: int) -> None:
     accepted, or that others proposed too, stay with nobody's name; the texts of the others go. ``Database.scrub`` takes
     what was deleted out of the files.
     """
-
-    def decide(state: PollState, _: Any) -> Writing:
-        gone = [(item, name) for item in state.items if (name := item.name_without(number)) != item.name]
-        added = {item.added_at: {"items": [{"name": name, "state": "refused"}]} for item, name in gone}
-        more = {sequence: {"item": item.number} for item, _ in gone for sequence in item.told_at}
-        return Writing(lambda _: None, [New("erased", {"number": number})],
-                    lambda connection, _: _empty(connection, log.poll, number, added | more))  # fmt: skip
-
-    log.write(None, decide)
+    gone = [(item, name) for item in state.items if (name := item.name_without(number)) != item.name]
+    added = {item.added_at: {"items": [{"name": name, "state": "refused"}]} for item, name in gone}
+    more = {sequence: {"item": item.number} for item, _ in gone for sequence in item.told_at}
+    return Writing(lambda _: None, [New("erased", {"number": number})],
+                   lambda connection, _: _empty(connection, poll, number, added | more))  # fmt: skip
 
 
 def _empty(connection: Any, poll: int, number: int, instead: dict[int, dict[str, Any]]) -> None:

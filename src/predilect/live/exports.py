@@ -18,9 +18,10 @@ from predilect.live.answers import moment, table, user_of
 from predilect.live.state import PollState, is_moment
 from predilect.live.suspects import FAST, REASONS, seconds, suspects
 from predilect.live.tables import events, participants
+from predilect.live.trail import trail
 from predilect.show.report.tables import write_csv
 
-Export = Literal["answers", "shown", "items", "board", "groups", "participants", "events"]
+Export = Literal["answers", "shown", "items", "board", "groups", "participants", "events", "trail"]
 _SMALLEST_GROUP = 5
 
 
@@ -40,6 +41,8 @@ def export(poll: Any, kind: str, show_pids: bool) -> pl.DataFrame:
         return pl.concat(tables)
     if kind == "events":
         return _events(poll)
+    if kind == "trail":
+        return trail(poll)
     if kind == "participants":
         return _participants(poll, show_pids)
     with poll.log.lock:

@@ -19,6 +19,7 @@ SKIPS = {"skip": "", **{f"skip:{reason}": reason for reason in REASONS}}
 _KINDS = {"answered": "an answer", "undone": "an answer to be taken back", "proposed": "a proposal"}
 _LONGEST_KEY, _MOST_ITEMS, _MOST_ATTRIBUTES = 200, 3000, 30
 _LONGEST_TOLD = 2000
+_LONGEST_CALLED = 80
 _ARTICLES = {"image": "an image", "link": "a link"}
 _ALIKE, _MOST_ALIKE = 0.5, 5
 
@@ -201,6 +202,14 @@ def read_name(name: Any, given: Any) -> str:
     if len(name) > LONGEST_TEXT:
         raise Unfit(f"the name of an item has {len(name)} characters; at most {LONGEST_TEXT} are shown")
     return name
+
+
+def read_called(name: Any) -> str:
+    """The name of an organiser, its blanks single; DataError for none, or one that is too long."""
+    called = " ".join(storable(name).split()) if isinstance(name, str) else ""
+    if not 0 < len(called) <= _LONGEST_CALLED:
+        raise Unfit(f"the name of an organiser has 1 to {_LONGEST_CALLED} characters; got {quoted(name)}")
+    return called
 
 
 def folded(name: str) -> str:

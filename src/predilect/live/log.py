@@ -159,6 +159,8 @@ class Log:
             with self.database.writing(self.poll) as connection:
                 # Read before any event is decided, and taken in at once: other processes have committed it.
                 last: Any = connection.scalar(sa.select(polls.c.sequence).where(polls.c.poll == self.poll))
+                if last is None:
+                    raise OutputError(f'the poll "{self.name}" was moved away from {self.database.place}')
                 if last > self.state.sequence:
                     self._take_in(self._after(connection, self.state.sequence))
                 sequence, now = self.state.sequence, time.time()

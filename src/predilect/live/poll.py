@@ -11,7 +11,7 @@ import secrets
 import threading
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -22,6 +22,7 @@ from predilect._base.text import one_line, quoted
 from predilect.decisions.groups import Groups
 from predilect.errors import DataError, OutputError
 from predilect.live import verbs
+from predilect.live.acts import acted
 from predilect.live.answers import comparisons
 from predilect.live.belief import Belief
 from predilect.live.erasing import erase
@@ -37,13 +38,23 @@ from predilect.live.given import (
     read_items,
 )
 from predilect.live.groups import published
+from predilect.live.hooks import Hooks
 from predilect.live.log import THEMSELVES, Log, New, Writing
 from predilect.live.questions import AskedParticipant, Drawn, draw
 from predilect.live.refits import Refitter, Worker, missing
-from predilect.live.settings import Settings, agreed, storable
-from predilect.live.state import Item, LeftOut, Participant, PollState, Shown, Status
+from predilect.live.settings import TIMES, Settings, agreed, storable
+from predilect.live.state import (
+    OWNER,
+    Item,
+    LeftOut,
+    Organiser,
+    Participant,
+    PollState,
+    Shown,
+    Status,
+)
 from predilect.live.suspects import suspects
-from predilect.live.tables import Database, participants, polls
+from predilect.live.tables import Database, organisers, participants, polls
 from predilect.live.verbs import Told
 
 _log = logging.getLogger("predilect.live")
@@ -114,17 +125,19 @@ class Poll:
         self._stored = self._erased = 0  # newest refit that is known to be stored, and erasures known then
         self._traces = False  # of somebody who is erased
         self._people: tuple[float, dict[str, Any]] = (0.0, {})
+        self.hooks = Hooks(self.name, self.webhook_key)
         self._ending = threading.Event()
         self._follower: threading.Thread | None = None
         self._lock = threading.Lock()
         self._source = random.SystemRandom()
+        self.keep_time()
 
     # Opening
 
     @classmethod
     def create(
         cls, url: str | Path, *, question: str, items: Iterable[str | Mapping[str, Any]], name: str | None = None,
-        background: bool = True, **settings: Any,
+        background: bool = True, draft: bool = False, **settings: Any,
     ) -> Poll:  # fmt: skip
         """Make a poll; the database is made too, if there is none.
 
@@ -140,6 +153,9 @@ class Poll:
             Of the poll in addresses: letters, digits and hyphens; by default some letters at random.
         background : bool, default True
             Whether a thread and a process of this program make refits; otherwise call :meth:`refit`.
+        draft : bool, default False
+            Whether nobody may take part before :meth:`resume`, or before the time ``opens`` of the settings, with which
+            every poll begins so.
         **settings
             As :class:`Settings` has them.
 
@@ -166,7 +182,8 @@ class Poll:
             key: Any = connection.execute(sa.insert(polls).values(row)).inserted_primary_key
             number = int(key[0])
             Log.extend(connection, number, [
-                New("state", {"settings": said.to_dict(), "status": "open"}), New("item_added", {"items": listed}),
+                New("state", {"settings": said.to_dict(), "status": "draft" if draft or said.opens else "open"}),
+                New("item_added", {"items": listed}),
             ])  # fmt: skip
         made = cls(database, name, background=background)
         made.token = token
@@ -197,6 +214,7 @@ class Poll:
         if self._follower is not None:
             self._follower.join()
         self._worker.close()
+        self.hooks.close()
         self.log.close()
         self.database.close()
 
@@ -233,13 +251,13 @@ class Poll:
             if value is not None and not 0 < len(storable(value)) <= _LONGEST[what]:
                 raise Unfit(f"the {what} of a participant has 1 to {_LONGEST[what]} characters")
         hashed = None if secret is None else digest(secret)
+        self.keep_time()
 
         def decide(state: PollState, connection: Any) -> Writing:
             known = self._find(connection, name, hashed)
             if known is not None:
                 return Writing(lambda _: known)
-            if state.status == "closed":
-                raise Refused("the poll is closed")
+            verbs.must_have_begun(state)
 
             def keep(connection: Any, numbers: list[int]) -> None:
                 row = {"poll": self.log.poll, "number": numbers[0], "name": name, "secret": hashed, "pid": pid}
@@ -277,6 +295,7 @@ class Poll:
         return None if found is None else int(found)
 
     def _number(self, participant: str | int, *, new: bool = False) -> int:
+        self.keep_time()
         if isinstance(participant, str):
             known = self.who(name=participant)
             if known is None and new:
@@ -305,10 +324,19 @@ class Poll:
 
         The log knows of neither until they answer.
         """
+        return self._first("open")
+
+    def preview(self) -> PollQuestion | None:
+        """A question as somebody may be asked it first, whether the poll is open or not; nothing of it is kept."""
+        found = self._first("draft", "open", "paused", "closed")
+        return None if found is None else found[0]
+
+    def _first(self, *where: Status) -> tuple[PollQuestion, Drawn] | None:
         self._follow()
+        self.keep_time()
         with self.log.lock:
             state, person = self.log.state, Participant(0, 0.0)
-            asked = AskedParticipant.of(state, person) if state.status == "open" else None
+            asked = AskedParticipant.of(state, person) if state.status in where else None
         drawn = [] if asked is None else draw(asked, 1, lambda: self.belief(0), self._source)
         if not drawn:
             return None
@@ -447,34 +475,44 @@ class Poll:
         """Propose an item, which is shown once the organiser accepts it; its number."""
         number = self._number(participant, new=True)
         check_key(key)
-        return int(self.log.write(None, lambda state, _: verbs.propose(state, number, text, key)))
+
+        def decide(state: PollState, _: Any) -> Writing:
+            plan = verbs.propose(state, number, text, key)
+            return replace(plan, result=lambda numbers: (plan.result(numbers), numbers))
+
+        item, written = self.log.write(None, decide)
+        if written:
+            with self.log.lock:
+                said = {"number": item, "name": self.log.state.items[item - 1].name}
+            self._notify("proposed", written[0], {"item": said})
+        return int(item)
 
     def add_items(self, items: Iterable[str | Mapping[str, Any]]) -> list[int]:
         """Add items while the poll runs; their numbers."""
         said = list(items)
-        return list(self.log.write(None, lambda state, _: verbs.add(state, said)))
+        return list(self.act("add", said))
 
     def moderate(self, item: str | int, accept: bool) -> None:
         """Accept an item that was proposed, or retired, or refuse one that was proposed."""
-        self.log.write(None, lambda state, _: verbs.moderate(state, item, accept))
+        self.act("moderate", item, accept)
 
     def edit_item(self, item: str | int, **said: str) -> None:
         """Rename an item, or say more of it: ``name``, ``description`` (Markdown), ``image``, ``link``.
 
         Its answers stay: what they were about is in the log under the name that it had then.
         """
-        self.log.write(None, lambda state, _: verbs.edit(state, item, said))
+        self.act("edit", item, said)
 
     def merge_items(self, item: str | int, into: str | int) -> None:
         """Let the answers on an item count for another one, too, which says the same; :meth:`part_item` undoes it.
 
         Questions about both say nothing meanwhile; in an order the better place counts. The log keeps all as it was.
         """
-        self.log.write(None, lambda state, _: verbs.merge(state, item, into))
+        self.act("merge", item, into)
 
     def part_item(self, item: str | int) -> None:
         """Undo :meth:`merge_items`: an item is asked about again, if it was before, and has its answers back."""
-        self.log.write(None, lambda state, _: verbs.part(state, item))
+        self.act("part", item)
 
     def alike(self, text: str) -> list[Item]:
         """Items that are asked about and may say the same as a text, the likest first, five at most."""
@@ -483,7 +521,7 @@ class Poll:
 
     def retire(self, item: str | int) -> None:
         """Ask no more about an item; its answers stay."""
-        self.log.write(None, lambda state, _: verbs.retire(state, item))
+        self.act("retire", item)
 
     def report(self, participant: str | int, item: str | int) -> None:
         """Tell the organiser that an item should not be there."""
@@ -492,12 +530,71 @@ class Poll:
 
     # The organiser
 
+    def act(self, verb: str, *said: Any, by: int = 0) -> Any:
+        """Do something as an organiser: what the methods that organise do, with who did it.
+
+        ``by`` is the number of :meth:`organiser`, whose role has to allow it; 0 is whoever runs this program.
+        """
+        return self.log.write(None, lambda state, _: acted(state, verb, said, by))
+
+    def invite(self, name: str, role: str = "moderator", *, by: int = 0) -> tuple[int, str]:
+        """Let somebody look after the poll; their number, and their token, which is kept nowhere.
+
+        A "reader" sees boards, items, people and exports, but for outer references and the log as it is; a "moderator"
+        decides on items too; an "organiser" may do everything. Their link to the pages is ``/o/NAME/in/TOKEN``.
+        """
+        token = secrets.token_urlsafe(32)
+
+        def keep(connection: Any, number: int) -> None:
+            row = {"poll": self.log.poll, "number": number, "token": digest(token)}
+            connection.execute(sa.insert(organisers).values(row))
+
+        return int(self.act("invite", name, role, keep, by=by)), token
+
+    def revoke(self, who: str | int, *, by: int = 0) -> None:
+        """Take back the link of an organiser, by name or number; what they did stays in the trail."""
+
+        def forget(connection: Any, number: int) -> None:
+            this = (organisers.c.poll == self.log.poll) & (organisers.c.number == number)
+            connection.execute(sa.delete(organisers).where(this))
+
+        self.act("revoke", who, forget, by=by)
+
+    def organisers(self) -> list[Organiser]:
+        """Who looks after the poll, the first who was invited first; without whoever has the poll's own token."""
+        with self.log.lock:
+            return [one for one in self.log.state.organisers.values() if one is not OWNER]
+
+    def organiser(self, token: str) -> Organiser | None:
+        """Whose token this is: of number 0 the poll's own; None if it is nobody's."""
+        hashed = digest(token)
+        with self.database.reading() as connection:
+            own = connection.scalar(sa.select(polls.c.token).where(polls.c.poll == self.log.poll))
+            this = (organisers.c.poll == self.log.poll) & (organisers.c.token == hashed)
+            number = connection.scalar(sa.select(organisers.c.number).where(this))
+        if hmac.compare_digest(str(own), hashed):
+            return OWNER
+        if number is not None and number not in self.log.state.organisers:
+            self.log.refresh()
+        return None if number is None else self.log.state.organisers.get(int(number))
+
+    @property
+    def is_due(self) -> bool:
+        """Whether the time came to open or close the poll, and nobody did so yet."""
+        return bool(self.log.state.due_by(time.time()))  # without the lock: whoever serves asks for each request
+
+    def keep_time(self) -> None:
+        """Open or close the poll if a time of its settings came. All that asks or answers does so first."""
+        for _ in TIMES:  # both may have come since somebody looked
+            if self.is_due:
+                self.log.write(None, lambda state, _: verbs.keep_time(state, time.time()))
+
     def pause(self) -> None:
         """Ask nobody, and take no answers, until :meth:`resume`."""
         self._set_status("paused")
 
     def resume(self) -> None:
-        """Open a poll that is paused or closed."""
+        """Open a poll that is a draft, paused or closed."""
         self._set_status("open")
 
     def close(self) -> None:
@@ -505,11 +602,11 @@ class Poll:
         self._set_status("closed")
 
     def _set_status(self, status: Status) -> None:
-        self.log.write(None, lambda state, _: verbs.set_status(state, status))
+        self.act("set_status", status)
 
     def change(self, **settings: Any) -> None:
         """Change settings; those that say what answers mean, only before there are answers."""
-        self.log.write(None, lambda state, _: verbs.change(state, settings))
+        self.act("change", settings)
 
     def new_token(self) -> str:
         """A new token of the organiser; the old one is worth nothing from now on."""
@@ -520,10 +617,36 @@ class Poll:
         return token
 
     def is_organiser(self, token: str) -> bool:
-        """Whether a token is the organiser's."""
-        with self.database.reading() as connection:
-            kept = connection.scalar(sa.select(polls.c.token).where(polls.c.poll == self.log.poll))
-        return hmac.compare_digest(str(kept), digest(token))
+        """Whether a token is an organiser's, in whatever role."""
+        return self.organiser(token) is not None
+
+    @property
+    def webhook_key(self) -> str:
+        """Key by which notices to the ``webhook`` of the settings are signed, in hexadecimal."""
+        return hmac.new(self.log.signing.encode(), b"webhook", hashlib.sha256).hexdigest()
+
+    def _notify(self, event: str, sequence: int, said: dict[str, Any]) -> None:
+        """Tell the webhook, if there is one, beside everything else."""
+        url = self.settings.webhook
+        if url and self._background:
+            self.hooks.send(url, {"poll": self.name, "event": event, "sequence": sequence, **said})
+
+    def _settle(self) -> None:
+        """Find whether first place is clear now, and tell so once, whichever process finds it."""
+        for criterion in range(len(self.settings.boards)):
+            try:
+                found = self.outlook(criterion=criterion)
+            except DataError:  # there is no such claim on this board, yet
+                continue
+            if found.enough:
+                self._settled(criterion, list(map(str, found.items)), float(found.probability))
+
+    def _settled(self, criterion: int, items: list[str], probability: float) -> None:
+        sequence = self.log.write(None, lambda state, _: verbs.settle(state, criterion, items, probability))
+        if sequence is not None:
+            name = self.settings.boards[criterion]
+            told = {"claim": "best", "criterion": name, "items": items, "probability": round(probability, 4)}
+            self._notify("settled", sequence, told)
 
     def sign(self, pid: str) -> str:
         """Signature of an outer reference: HMAC-SHA-256 in hexadecimal by the poll's key."""
@@ -635,7 +758,8 @@ class Poll:
         return found
 
     def export(self, kind: Export = "answers", *, show_pids: bool = False) -> Any:
-        """A table, as a polars frame: "answers", "shown", "items", "board", "groups", "participants" or "events".
+        """A table, as a polars frame: "answers", "shown", "items", "board", "groups", "participants", "events" or
+        "trail": who of those who look after the poll did what, ``who`` empty of whoever has its own token or its file.
 
         Outer references are hashed, unless ``show_pids``.
         """
@@ -648,10 +772,11 @@ class Poll:
         with self.log.lock:
             return own(self.log.state, number)
 
-    def erase(self, participant: str | int) -> None:
+    def erase(self, participant: str | int, *, by: int | None = None) -> None:
         """Erase a participant: the id, the answers, and what they told of the board; cannot be undone.
 
         The rows of the log keep their number and what kind they were. Back-ups and exports are the organiser's to mend.
+        ``by`` is the organiser who erases them, as :meth:`act` has it; None: they do it themselves.
 
         Raises
         ------
@@ -661,7 +786,11 @@ class Poll:
             number is erased again.
         """
         if not self.was_erased(participant):
-            erase(self.log, self._number(participant))
+            told = self.log.poll, self._number(participant)
+            if by is None:
+                self.log.write(None, lambda state, _: erase(state, *told))
+            else:
+                self.act("erase", *told, by=by)
         self._traces = not self.database.scrub()
         for belief in list(self._beliefs.values()):
             belief.follow()
@@ -715,6 +844,7 @@ class Poll:
             return {
                 "answers": sum(state.n_answers), "participants": len(state.people), "refits_due": len(state.due),
                 "refits_failed": self._worker.failures, "rows_left_out": len(state.left_out),
+                "notices_failed": self.hooks.failed,
             }  # fmt: skip
 
     def _follow(self) -> None:
@@ -742,6 +872,7 @@ class Poll:
     def look(self) -> None:
         """Read what others wrote, ask for the refit that is due, take up the newest one."""
         self.log.refresh()
+        self.keep_time()
         if self._traces:
             self._traces = not self.database.scrub()
         with self.log.lock:
@@ -757,5 +888,7 @@ class Poll:
                     belief.renew()
                 if missing(self.log) is None:  # one that cannot be read is made again
                     self._stored = due
+                    if self.settings.webhook:
+                        self._settle()
         for belief in list(self._beliefs.values()):
             belief.follow()

@@ -10,16 +10,19 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from predilect._base.text import one_line
 from predilect.errors import DataError
-from predilect.live.settings import Settings
+from predilect.live.moments import seconds_of
+from predilect.live.settings import TIMES, Settings
 
 _LAST_MOMENT = 253_402_300_800.0  # the end of the year 9999
 # Kinds of rows: those without which others would mean something else, and those that others can do without.
 _ALONE = (
     "proposed", "item_state", "item_retired", "item_changed", "item_merged", "reported", "joined", "shown", "answered",
-    "undone", "erased",
+    "undone", "erased", "organiser",
+    "settled",
 )  # fmt: skip
 KINDS = ("state", "item_added", *_ALONE)
 Status = Literal["draft", "open", "paused", "closed"]
+Role = Literal["reader", "moderator", "organiser"]  # each may do what those before it may
 ItemState = Literal["proposed", "active", "retired", "refused", "merged"]
 _DECIDED = get_args(ItemState)[:-1]  # what an item can be by itself
 TOLD = ("name", "description", "image", "link")  # what is said of an item, and may be changed
@@ -35,6 +38,17 @@ class Event(NamedTuple):
     payload: dict[str, Any] | None  # None of the erased
     key: str | None = None
     damage: str = ""  # what is wrong with the row
+
+
+class Organiser(NamedTuple):
+    """Somebody who looks after a poll; number 0 is whoever has the poll's own token, or the file of the poll."""
+
+    number: int  # sequence of the event that let them in
+    name: str
+    role: Role
+
+
+OWNER = Organiser(0, "", "organiser")
 
 
 class LeftOut(NamedTuple):
@@ -174,6 +188,9 @@ class PollState:
         self.n_events = 0
         self.n_answers = [0]  # that stand, by criterion
         self.due: list[int] = []
+        self.over: set[tuple[str, str]] = set()  # times of the settings that came, and do nothing any more
+        self.settled: dict[int, list[int]] = {}  # items in first place when it was last found clear, by criterion
+        self.organisers = {OWNER.number: OWNER}
         self.reports: set[tuple[int, int]] = set()  # of whom, about which item
         self.erasures: list[tuple[int, int]] = []  # sequence, and number of whoever was erased
         self.left_out: list[LeftOut] = []
@@ -316,6 +333,21 @@ class PollState:
         if "status" in said:
             self.status = said["status"]
             self.closed_at = event.time if self.status == "closed" else None
+            self.over |= {
+                (name, text) for name, text in self._times()
+                if said.get("at") == name or ("at" not in said and (seconds_of(text) or 0.0) <= event.time)
+            }  # fmt: skip
+
+    def _times(self) -> list[tuple[str, str]]:
+        return [(name, text) for name in TIMES if (text := getattr(self.settings, name, ""))]
+
+    def due_by(self, now: float) -> str:
+        """The time of the settings that came, if one of them did and changes the status: "opens" or "closes"."""
+        befores = {"opens": ("draft", "paused"), "closes": ("open", "paused")}
+        return next(
+            (name for name, text in self._times() if (name, text) not in self.over
+             if self.status in befores[name] and (seconds_of(text) or 0.0) <= now), "",
+        )  # fmt: skip
 
     def _on_item_added(self, event: Event, said: dict[str, Any]) -> None:
         person = None if event.participant is None else self.people[event.participant]
@@ -445,6 +477,20 @@ class PollState:
         if event.key is not None and event.participant is not None:
             kind = "proposed" if event.kind == "item_added" else event.kind
             self.people[event.participant].keys[event.key] = Keyed(kind, result)
+
+    def _on_organiser(self, event: Event, said: dict[str, Any]) -> None:
+        """Somebody may look after the poll from now on, or no more."""
+        if said["role"] is None:
+            _must(said["number"] in self.organisers and said["number"] != OWNER.number, "there is no such organiser")
+            del self.organisers[said["number"]]
+            return
+        _must(said["role"] in get_args(Role) and isinstance(said["name"], str), "its role or name is none")
+        self.organisers[event.sequence] = Organiser(event.sequence, said["name"], said["role"])
+
+    def _on_settled(self, event: Event, said: dict[str, Any]) -> None:
+        """First place of a criterion was found to be clear."""
+        _must(said["criterion"] in range(len(self.n_answers)), "there is no such criterion")
+        self.settled[said["criterion"]] = [self._item(number).number for number in said["items"]]
 
     def _on_erased(self, event: Event, said: dict[str, Any]) -> None:
         """Somebody is gone; a log that is read afterwards holds nothing of theirs before this event."""

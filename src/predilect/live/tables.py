@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from predilect._base.text import one_line
 from predilect.errors import DataError, OutputError
 
-VERSION = 3
+VERSION = 4
 _LONGEST_WAIT = 30.0  # seconds that a writer waits for another process
 _LONGEST_SCRUB = 1000  # milliseconds
 _LOCK = 0x70726564  # "pred"
@@ -62,6 +62,16 @@ participants = sa.Table(
 )
 
 
+organisers = sa.Table(
+    "organisers",
+    _meta,
+    sa.Column("poll", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("number", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("token", sa.Text, nullable=False),  # SHA-256; the log has name and role
+    sa.UniqueConstraint("poll", "token"),
+)
+
+
 def _of_a_state() -> list[sa.Column[int]]:
     """Key of what was made of one criterion of a poll at a sequence."""
     kinds = {"poll": sa.Integer, "criterion": sa.Integer, "sequence": sa.BigInteger}
@@ -92,6 +102,7 @@ leases = sa.Table(
 UPGRADES: dict[int, Callable[[sa.Connection], Any]] = {
     1: lambda connection: connection.exec_driver_sql("ALTER TABLE events ADD COLUMN crc BIGINT"),
     2: groups.create,
+    3: organisers.create,
 }
 
 

@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from predilect._base.text import one_line
+from predilect._base.text import one_line, quoted
 from predilect.live.given import (
     SKIPS,
     Refused,
+    Unfit,
     folded,
     item_of,
     person_of,
@@ -26,6 +27,7 @@ from predilect.live.questions import Drawn
 from predilect.live.settings import FIXED, Settings, agreed
 from predilect.live.state import Item, Participant, PollState, Status
 
+STATUSES = ("open", "paused", "closed")  # that organisers bring a poll into; it begins as a draft or open
 _MOST_PROPOSALS = 20
 _DECIDED = {
     "active": "asked about. Retire it", "retired": "retired, and not asked about any more",
@@ -197,7 +199,25 @@ def report(state: PollState, number: int, item: str | int) -> Writing:
 
 def set_status(state: PollState, status: Status) -> Writing:
     """Open, pause or close the poll."""
+    if status not in STATUSES:
+        raise Unfit(f"a poll is made {', '.join(STATUSES)}; got {quoted(status)}")
     return _nothing_or(New("state", {"status": status}), state.status != status)
+
+
+def keep_time(state: PollState, now: float) -> Writing:
+    """Open or close the poll because a time of its settings came."""
+    name = state.due_by(now)
+    said = {"status": {"opens": "open", "closes": "closed", "": state.status}[name], "at": name}
+    return _nothing_or(New("state", said), bool(name))
+
+
+def settle(state: PollState, criterion: int, items: Sequence[str], probability: float) -> Writing:
+    """Keep that first place is clear; the number of that, or None if it was known."""
+    numbers = [item.number for item in state.active() if item.name in items]
+    if not numbers or state.settled.get(criterion) == numbers:
+        return Writing(lambda _: None)
+    said = {"criterion": criterion, "items": numbers, "probability": round(probability, 4)}
+    return Writing(lambda written: written[0], [New("settled", said)])
 
 
 def change(state: PollState, settings: Mapping[str, Any]) -> Writing:
@@ -207,6 +227,8 @@ def change(state: PollState, settings: Mapping[str, Any]) -> Writing:
     moved = [name for name, old, now in zip(FIXED, before.meaning, new.meaning, strict=True) if old != now]
     if moved and state.n_events:
         raise Refused(f"{', '.join(moved)} cannot change once there are answers. Make another poll")
+    if new.opens and new.opens != before.opens and state.status not in ("draft", "paused"):
+        raise Refused(f"the poll is {state.status}, and opens nothing by itself. Pause it first")
     if len(state.active()) < new.n_shown:
         raise Refused(f"a question would show {new.n_shown} items, and there are {len(state.active())}. Add some first")
     return _nothing_or(New("state", {"settings": new.to_dict()}), new != state.settings)
@@ -215,6 +237,14 @@ def change(state: PollState, settings: Mapping[str, Any]) -> Writing:
 def _nothing_or(event: New, is_new: bool) -> Writing:
     """An event, if it changes anything."""
     return Writing(lambda _: None, [event] if is_new else [])
+
+
+def must_have_begun(state: PollState) -> None:
+    """Refused for whoever wants to take part in a poll that is a draft, or over."""
+    if state.status == "draft":
+        raise Refused("the poll has not begun")
+    if state.status == "closed":
+        raise Refused("the poll is closed")
 
 
 def _must_be_open(state: PollState) -> None:

@@ -11,8 +11,10 @@ from urllib.parse import urlsplit
 from starlette.requests import Request
 from starlette.responses import Response
 
+from predilect.live.acts import may
 from predilect.live.given import Refused
 from predilect.live.poll import Poll
+from predilect.live.state import Organiser, Role
 from predilect.live.web.hosting import Host, form_token
 from predilect.live.web.limits import Rate
 
@@ -37,6 +39,13 @@ class Visitor(NamedTuple):
     number: int
     secret: str
     by_cookie: bool
+
+
+class Ruler(NamedTuple):
+    """An organiser who asks: who they are, and the token by which that is known."""
+
+    who: Organiser
+    token: str
 
 
 class Access:
@@ -64,23 +73,25 @@ class Access:
             raise Refused("join the poll first", 403)
         return visitor
 
-    def organiser(self, request: Request, poll: Poll) -> str | None:
-        """The token of the organiser who asks; None for anybody else."""
+    def organiser(self, request: Request, poll: Poll) -> Ruler | None:
+        """The organiser who asks; None for anybody else."""
         token, by_cookie = _secret(request, f"organiser-{poll.name}")
         if token is None or not token.isascii():
             return None
-        if poll.is_organiser(token):
-            return token
+        if (who := poll.organiser(token)) is not None:
+            return Ruler(who, token)
         if not by_cookie:
             self.attempts.take(address_of(request))
         return None
 
-    def ruling(self, request: Request, poll: Poll) -> str:
-        """The token of the organiser who asks; Refused for anybody else."""
-        token = self.organiser(request, poll)
-        if token is None:
+    def ruling(self, request: Request, poll: Poll, role: Role = "reader") -> Ruler:
+        """The organiser who asks; Refused for anybody else, and for whoever's role does not allow it."""
+        ruler = self.organiser(request, poll)
+        if ruler is None:
             raise Refused("this is for the organiser. Sign in with the token", 403)
-        return token
+        if not may(ruler.who, role):
+            raise Refused(f"this is not for a {ruler.who.role} of the poll", 403)
+        return ruler
 
     def watched(self, request: Request) -> list[Poll]:
         """The polls whose numbers may be told: all to whoever has the server's code, to an organiser theirs."""

@@ -13,13 +13,14 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from predilect._base.json import plain
 from predilect.errors import DataError, OutputError
+from predilect.live.acts import role_of_export
 from predilect.live.exports import Export
 from predilect.live.given import Refused, Unfit
 from predilect.live.poll import Poll, PollQuestion
-from predilect.live.settings import LONGEST_TEXT, storable
-from predilect.live.state import Item
-from predilect.live.web.access import Access, Visitor, address_of
-from predilect.live.web.texts import LANGUAGES
+from predilect.live.settings import LONGEST_TEXT, Settings, storable
+from predilect.live.state import Item, Role
+from predilect.live.web.access import Access, Ruler, Visitor, address_of
+from predilect.live.web.languages import LANGUAGES
 
 Stored = Annotated[str, AfterValidator(storable)]
 Text = Annotated[Stored, Field(min_length=1, max_length=LONGEST_TEXT)]
@@ -154,6 +155,27 @@ class Status(_Given):
     status: Literal["open", "paused", "closed"]
 
 
+class Inviting(_Given):
+    """Somebody who is to look after the poll."""
+
+    name: Annotated[Stored, Field(min_length=1, max_length=80)]
+    role: Role = "moderator"
+
+
+class NamedOrganiser(BaseModel):
+    """Somebody who looks after the poll."""
+
+    number: int
+    name: str
+    role: Role
+
+
+class Invited(NamedOrganiser):
+    """What they show, as ``Authorization: Bearer`` or in the link ``/o/POLL/in/TOKEN``; it is not kept."""
+
+    token: str
+
+
 class Failing(BaseModel):
     """Why something was not done, in words for people; of whatever kind it is."""
 
@@ -179,7 +201,11 @@ async def poll_of(request: Request, poll: Name) -> Poll:
     """The poll that a path names."""
     host = access_of(request).host
     found = host.opened(poll)
-    return await run_in_threadpool(host.poll, poll) if found is None else found
+    if found is None:
+        return await run_in_threadpool(host.poll, poll)
+    if found.is_due:
+        await run_in_threadpool(found.keep_time)
+    return found
 
 
 ThePoll = Annotated[Poll, Depends(poll_of)]
@@ -194,11 +220,12 @@ async def whose(request: Request, poll: ThePoll) -> Visitor:
     return visitor
 
 
-def ruled(request: Request, poll: ThePoll) -> None:
-    """Nobody but the organiser."""
-    token = access_of(request).ruling(request, poll)
+def ruled(request: Request, poll: ThePoll) -> Ruler:
+    """The organiser who asks; what their role allows is looked at where it is done."""
+    ruler = access_of(request).ruling(request, poll)
     if request.method != "GET":
-        access_of(request).check_header(request, poll, token)
+        access_of(request).check_header(request, poll, ruler.token)
+    return ruler
 
 
 async def answering(request: Request, poll: ThePoll, who: Annotated[Visitor, Depends(whose)]) -> Visitor:
@@ -209,6 +236,7 @@ async def answering(request: Request, poll: ThePoll, who: Annotated[Visitor, Dep
 
 Who = Annotated[Visitor, Depends(whose)]
 Writer = Annotated[Visitor, Depends(answering)]
+By = Annotated[Ruler, Depends(ruled)]
 ItemNumber = Annotated[int, Path(ge=1, le=2**53)]
 Criterion = Annotated[int, Query(ge=0, le=9)]
 PARTICIPANTS = "participants"
@@ -222,6 +250,13 @@ def _body(model: type[BaseModel]) -> dict[str, Any]:
     return {"requestBody": {"required": True, "content": {"application/json": {"schema": model.model_json_schema()}}}}
 
 
+_CHANGES = {
+    "requestBody": {"required": True, "content": {"application/json": {"schema": Settings.model_json_schema() | {
+        "required": [], "title": "Settings",
+    }}}}
+}  # fmt: skip
+
+
 @routes.get("", tags=[PARTICIPANTS])
 def describe(poll: ThePoll) -> dict[str, Any]:
     """What the poll asks, and what it takes."""
@@ -230,7 +265,7 @@ def describe(poll: ThePoll) -> dict[str, Any]:
         "poll": poll.name, "status": poll.status, "question": settings.question, "kind": settings.kind,
         "criteria": settings.criteria, "instruction": settings.instruction, "consent": settings.consent,
         "ties": settings.ties, "skips": settings.skips, "undo": settings.undo, "proposals": settings.proposals,
-        "limit": settings.limit, "public": settings.public,
+        "limit": settings.limit, "public": settings.public, "opens": settings.opens, "closes": settings.closes,
     }  # fmt: skip
 
 
@@ -351,63 +386,101 @@ def people(poll: ThePoll) -> dict[str, Any]:
 
 
 @routes.get("/export/{kind}", **OF_ORGANISER)
-def export(poll: ThePoll, kind: Export, pids: bool = False) -> list[dict[str, Any]]:
-    """A table of the poll."""
+def export(request: Request, poll: ThePoll, kind: Export, pids: bool = False) -> list[dict[str, Any]]:
+    """A table of the poll; the log as it is, and outer references, for organisers alone."""
+    access_of(request).ruling(request, poll, role_of_export(kind, pids))
     return _rows(poll.export(kind, show_pids=pids))
 
 
 @routes.post("/items", status_code=201, **OF_ORGANISER)
-def add(poll: ThePoll, given: Adding) -> dict[str, list[int]]:
+def add(poll: ThePoll, by: By, given: Adding) -> dict[str, list[int]]:
     """Add items."""
-    return {"items": poll.add_items([one.model_dump() for one in given.items])}
+    return {"items": poll.act("add", [one.model_dump() for one in given.items], by=by.who.number)}
 
 
 @routes.post("/items/{item}/moderate", status_code=204, response_model=None, **OF_ORGANISER)
-def moderate(poll: ThePoll, item: ItemNumber, given: Moderating) -> None:
+def moderate(poll: ThePoll, by: By, item: ItemNumber, given: Moderating) -> None:
     """Accept or refuse a proposal."""
-    poll.moderate(item, given.accept)
+    poll.act("moderate", item, given.accept, by=by.who.number)
 
 
 @routes.post("/items/{item}/retire", status_code=204, response_model=None, **OF_ORGANISER)
-def retire(poll: ThePoll, item: ItemNumber) -> None:
+def retire(poll: ThePoll, by: By, item: ItemNumber) -> None:
     """Ask no more about an item."""
-    poll.retire(item)
+    poll.act("retire", item, by=by.who.number)
 
 
 @routes.put("/items/{item}", status_code=204, response_model=None, **OF_ORGANISER)
-def edit(poll: ThePoll, item: ItemNumber, given: Telling) -> None:
+def edit(poll: ThePoll, by: By, item: ItemNumber, given: Telling) -> None:
     """Rename an item, or say more of it; its answers stay."""
-    poll.edit_item(item, **given.model_dump(exclude_none=True))
+    poll.act("edit", item, given.model_dump(exclude_none=True), by=by.who.number)
 
 
 @routes.post("/items/{item}/merge", status_code=204, response_model=None, **OF_ORGANISER)
-def merge(poll: ThePoll, item: ItemNumber, given: Merging) -> None:
+def merge(poll: ThePoll, by: By, item: ItemNumber, given: Merging) -> None:
     """Let the answers on an item count for another one."""
-    poll.merge_items(item, given.into)
+    poll.act("merge", item, given.into, by=by.who.number)
 
 
 @routes.post("/items/{item}/part", status_code=204, response_model=None, **OF_ORGANISER)
-def part(poll: ThePoll, item: ItemNumber) -> None:
+def part(poll: ThePoll, by: By, item: ItemNumber) -> None:
     """Undo a merge."""
-    poll.part_item(item)
+    poll.act("part", item, by=by.who.number)
 
 
 @routes.put("/status", status_code=204, response_model=None, **OF_ORGANISER)
-def change(poll: ThePoll, given: Status) -> None:
+def change_status(poll: ThePoll, by: By, given: Status) -> None:
     """Open, pause or close the poll."""
-    {"open": poll.resume, "paused": poll.pause, "closed": poll.close}[given.status]()
+    poll.act("set_status", given.status, by=by.who.number)
+
+
+@routes.get("/settings", **OF_ORGANISER)
+def settings(request: Request, poll: ThePoll) -> dict[str, Any]:
+    """All settings of the poll."""
+    access_of(request).ruling(request, poll, "organiser")
+    return poll.settings.to_dict()
+
+
+@routes.put("/settings", status_code=204, response_model=None, openapi_extra=_CHANGES, **OF_ORGANISER)
+def change(poll: ThePoll, by: By, given: dict[str, Any]) -> None:
+    """Change settings; what is left out stays."""
+    try:
+        poll.act("change", given, by=by.who.number)
+    except Refused:
+        raise
+    except DataError as error:
+        raise Unfit(str(error)) from error
+
+
+@routes.get("/organisers", **OF_ORGANISER)
+def organisers(poll: ThePoll) -> list[NamedOrganiser]:
+    """Who looks after the poll, besides whoever has its own token."""
+    return [NamedOrganiser(**one._asdict()) for one in poll.organisers()]
+
+
+@routes.post("/organisers", status_code=201, **OF_ORGANISER)
+def invite(poll: ThePoll, by: By, given: Inviting) -> Invited:
+    """Let somebody look after the poll; the token is sent this once."""
+    number, token = poll.invite(given.name, given.role, by=by.who.number)
+    return Invited(number=number, name=given.name, role=given.role, token=token)
+
+
+@routes.delete("/organisers/{number}", status_code=204, response_model=None, **OF_ORGANISER)
+def revoke(poll: ThePoll, by: By, number: ItemNumber) -> None:
+    """Take back what lets somebody look after the poll."""
+    poll.revoke(number, by=by.who.number)
 
 
 @routes.delete("/participants/{number}", status_code=204, response_model=None, **OF_ORGANISER)
-def erase(poll: ThePoll, number: ItemNumber) -> Response:
+def erase(poll: ThePoll, by: By, number: ItemNumber) -> Response:
     """Erase a participant, by the number that exports write after "p"; 202 as for participants."""
-    return Response(status_code=204 if erased(poll, number) else 202)
+    return Response(status_code=204 if erased(poll, number, by.who.number) else 202)
 
 
-def erased(poll: Poll, number: int) -> bool:
+def erased(poll: Poll, number: int, by: int | None = None) -> bool:
     """Erase a participant; whether nothing is left in the files either: what a long reader holds goes later."""
     try:
-        poll.erase(number)
+        poll.erase(number, by=by)
     except OutputError as error:
         if poll.has(number):
             raise

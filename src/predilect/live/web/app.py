@@ -190,6 +190,6 @@ def _metrics(request: Request) -> Response:
     lines.append(f"predilect_request_seconds_sum {request.app.state.seconds[0]}")
     lines.append(f"predilect_request_seconds_count {sum(counts.values())}")
     lines.append(f"predilect_polls_open {len(polls)}")
-    totals = ("answers", "participants", "refits_failed", "refits_due", "rows_left_out")
+    totals = ("answers", "participants", "refits_failed", "refits_due", "rows_left_out", "notices_failed")
     lines += [f"predilect_{name} {sum(one[name] for one in polls)}" for name in totals]
     return PlainTextResponse("\n".join(lines) + "\n", media_type="text/plain; version=0.0.4")

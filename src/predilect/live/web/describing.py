@@ -39,7 +39,7 @@ _CALLS = {
     ("get", ""): _Call(
         answer={"poll": "ideas", "status": "open", "question": "Which idea?", "kind": "pair", "criteria": [],
                 "instruction": "", "consent": "We ask for a study.", "ties": True, "skips": True, "undo": True,
-                "proposals": True, "limit": 0, "public": True}, who=("",),
+                "proposals": True, "limit": 0, "public": True, "opens": "", "closes": ""}, who=("",),
     ),
     ("post", "/participants"): _Call(
         {"consent": True, "language": "en"}, {"secret": "the secret of this participant alone"}, who=("",)

@@ -19,7 +19,8 @@ from predilect.live.tables import Database
 class Host:
     """Polls by name, each opened when it is first asked for.
 
-    ``code`` is what somebody needs who makes a poll on the pages.
+    ``code`` is what somebody needs who makes a poll on the pages, ``own_network`` whether polls may tell webhooks in
+    the networks of this machine.
 
     Raises
     ------
@@ -27,8 +28,8 @@ class Host:
         If there is no such place, or two of its files hold polls of one name.
     """
 
-    def __init__(self, place: str, code: str | None = None) -> None:
-        self.place, self.code = place, code or secrets.token_urlsafe(12)
+    def __init__(self, place: str, code: str | None = None, *, own_network: bool = False) -> None:
+        self.place, self.code, self.own_network = place, code or secrets.token_urlsafe(12), own_network
         self.folder = Path(place) if "://" not in place and Path(place).is_dir() else None
         self._polls: dict[str, Poll] = {}
         self._lock = threading.Lock()
@@ -58,17 +59,21 @@ class Host:
             if name not in self._files:
                 raise Refused("there is no such poll", 404)
             if name not in self._polls:
-                self._polls[name] = Poll.open(self._files[name], name)
+                self._polls[name] = self._allowed(Poll.open(self._files[name], name))
             return self._polls[name]
 
     def create(self, **said: Any) -> Poll:
         """Make a poll, in a file of its own where a folder is served."""
         name = secrets.token_hex(4)
         place = self.place if self.folder is None else self.folder / f"{name}.db"
-        made = Poll.create(place, name=name, **said)
+        made = self._allowed(Poll.create(place, name=name, **said))
         with self._lock:
             self._files[name], self._polls[name] = place, made
         return made
+
+    def _allowed(self, poll: Poll) -> Poll:
+        poll.hooks.to_own_network = self.own_network
+        return poll
 
     def lost(self) -> list[str]:
         """Names of the polls that were here and cannot be read now."""

@@ -7,44 +7,50 @@ import hashlib
 import hmac
 import html
 import re
-from collections.abc import Callable
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from fastapi import APIRouter, Form, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, Response
 
 from predilect.errors import DataError
+from predilect.live.acts import ROLES, may, role_of_export
 from predilect.live.exports import Export, written
 from predilect.live.given import Refused, alike, item_of
 from predilect.live.poll import Poll
-from predilect.live.state import TOLD, Item
+from predilect.live.settings import FIXED, Setting, Settings, described, read_settings
+from predilect.live.state import TOLD, Item, Organiser, Role
 from predilect.live.web.access import address_of
 from predilect.live.web.api import Stored, ThePoll, access_of
 from predilect.live.web.hosting import form_token
-from predilect.live.web.pages import Field, page, said_in, to
+from predilect.live.web.pages import Field, page, page_language, said_in, to
 from predilect.live.web.results import Criterion, beside_of, crowd, in_the_room, link_of, pictured, rows_of
 
 routes = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
-_SWITCHES = ("public", "at_once", "proposals", "ties", "skips", "undo")
-_COUNTS = ("limit", "own_ranking", "smallest_group", "retention_days")
+_ON_A_PAGE = 200  # acts of the trail
 _LONG = Annotated[Stored, Form(max_length=900_000)]
 
 
-def _ruled(request: Request, poll: Poll, csrf: str | None = None) -> dict[str, Any]:
-    """What every page of the organiser needs; Refused for anybody else, and for a form that is not ours."""
+def _ruled(request: Request, poll: Poll, csrf: str | None = None, *, role: Role = "reader") -> dict[str, Any]:
+    """What every page of organisers needs; Refused for anybody else, and for a form that is not ours."""
     access = access_of(request)
-    token = access.ruling(request, poll)
+    ruler = access.ruling(request, poll, role)
     if csrf is not None:
-        access.check_form(csrf, poll, token)
-    return {"csrf": form_token(token, poll.name)}
+        access.check_form(csrf, poll, ruler.token)
+    return {"csrf": form_token(ruler.token, poll.name), "me": ruler.who, "may": lambda role: may(ruler.who, role)}
+
+
+def _acting(request: Request, poll: Poll, csrf: str) -> int:
+    """The number of the organiser who sent a form; what their role allows is looked at where it is done."""
+    who: Organiser = _ruled(request, poll, csrf)["me"]
+    return who.number
 
 
 @routes.get("/o/{poll}")
 def board(request: Request, poll: ThePoll, criterion: Criterion = 0) -> Response:
     """The board, or for whoever is not signed in the way to do so."""
     if access_of(request).organiser(request, poll) is None:
-        return page(request, "sign_in.html", poll, wrong="")
+        return page(request, "sign_in.html", poll, wrong="", token="", who=None)
     more = _ruled(request, poll)
     left_out = ", ".join(str(one.row) for one in poll.left_out())
     found = crowd(poll, criterion)
@@ -60,11 +66,27 @@ def room(request: Request, poll: ThePoll, criterion: Criterion = 0) -> Response:
     return in_the_room(request, poll, criterion)
 
 
+@routes.get("/o/{poll}/preview")
+def preview(request: Request, poll: ThePoll) -> Response:
+    """What participants are going to see; nothing of it is kept."""
+    return page(request, "preview.html", poll, question=poll.preview(), **_ruled(request, poll))
+
+
 @routes.get("/o/{poll}/results.{form}")
 def picture(request: Request, poll: ThePoll, form: str, criterion: Criterion = 0) -> Response:
     """A picture of results that not everybody may see."""
     _ruled(request, poll)
     return pictured(request, poll, form, criterion)
+
+
+@routes.get("/o/{poll}/in/{token}")
+def link(request: Request, poll: ThePoll, token: str) -> Response:
+    """The link of an organiser, who is asked whether to sign in: opening a link alone does nothing."""
+    who = poll.organiser(token) if token.isascii() else None
+    if who is None:
+        access_of(request).attempts.take(address_of(request))
+        raise Refused("this link was taken back, or is of nobody", 403)
+    return page(request, "sign_in.html", poll, wrong="", token=token, who=who)
 
 
 @routes.post("/o/{poll}/sign-in")
@@ -74,7 +96,7 @@ def sign_in(request: Request, poll: ThePoll, token: Field = "") -> Response:
     access.check_origin(request)
     if not token.strip().isascii() or not poll.is_organiser(token.strip()):
         access.attempts.take(address_of(request))
-        return page(request, "sign_in.html", poll, wrong="token_wrong", status=403)
+        return page(request, "sign_in.html", poll, wrong="token_wrong", token="", who=None, status=403)
     answer = to(request, f"/o/{poll.name}")
     access.remember(answer, "organiser", poll, token.strip())
     return answer
@@ -94,8 +116,7 @@ def status(
     request: Request, poll: ThePoll, status: Annotated[Literal["open", "paused", "closed"], Form()], csrf: Field = ""
 ) -> Response:
     """Open, pause or close the poll."""
-    _ruled(request, poll, csrf)
-    {"open": poll.resume, "paused": poll.pause, "closed": poll.close}[status]()
+    poll.act("set_status", status, by=_acting(request, poll, csrf))
     return to(request, f"/o/{poll.name}")
 
 
@@ -118,8 +139,7 @@ def _alike(item: Item, items: list[Item]) -> list[Item]:
 @routes.post("/o/{poll}/items")
 def add_items(request: Request, poll: ThePoll, csrf: Field = "", names: _LONG = "") -> Response:
     """Add items, one a line."""
-    _ruled(request, poll, csrf)
-    poll.add_items(lines(names))
+    poll.act("add", lines(names), by=_acting(request, poll, csrf))
     return to(request, f"/o/{poll.name}/items")
 
 
@@ -147,21 +167,19 @@ async def change_item(request: Request, poll: ThePoll, item: int) -> Response:
 
 
 def _change_item(request: Request, poll: Poll, item: int, said: dict[str, str]) -> Response:
-    more = _ruled(request, poll, said.get("csrf", ""))
+    more = _ruled(request, poll, said.get("csrf", ""), role="moderator")
     number = said.get("number", "")[:15]
     into = int(number) if number.isdecimal() else said.get("into", "")
     told = {name: said[name] for name in TOLD if name in said}
-    acts: dict[str, Callable[[], None]] = {
-        "accept": lambda: poll.moderate(item, True), "refuse": lambda: poll.moderate(item, False),
-        "retire": lambda: poll.retire(item), "part": lambda: poll.part_item(item),
-        "merge": lambda: poll.merge_items(item, into),
-        "change": lambda: poll.edit_item(item, **told),
+    acts: dict[str, tuple[Any, ...]] = {
+        "accept": ("moderate", item, True), "refuse": ("moderate", item, False), "retire": ("retire", item),
+        "part": ("part", item), "merge": ("merge", item, into), "change": ("edit", item, told),
     }  # fmt: skip
     act = acts.get(said.get("what", ""))
     if act is None:
         raise Refused("this form is not of one of our pages. Open the page again", 400)
     try:
-        act()
+        poll.act(*act, by=more["me"].number)
     except DataError as error:
         if said["what"] not in ("merge", "change"):
             raise
@@ -183,8 +201,8 @@ def people(request: Request, poll: ThePoll, criterion: Criterion = 0) -> Respons
 @routes.get("/o/{poll}/export/{name}")
 def export(request: Request, poll: ThePoll, name: str, pids: bool = False) -> Response:
     """A table: answers.csv, board.json, shown.parquet and the like."""
-    _ruled(request, poll)
-    found = re.fullmatch(r"(answers|shown|items|board|participants|events)\.(csv|json|parquet)", name)
+    _ruled(request, poll, role=role_of_export(name.partition(".")[0], pids))
+    found = re.fullmatch(rf"({'|'.join(get_args(Export))})\.(csv|json|parquet)", name)
     if found is None:
         raise Refused("there is no such table", 404)
     kind, form = found.groups()
@@ -198,8 +216,17 @@ def export(request: Request, poll: ThePoll, name: str, pids: bool = False) -> Re
 @routes.get("/o/{poll}/settings")
 def settings(request: Request, poll: ThePoll) -> Response:
     """What may be changed."""
-    more = _ruled(request, poll)
-    return page(request, "settings.html", poll, wrong="", said=_form_of(poll), snippet=_snippet(request, poll), **more)
+    more = _ruled(request, poll, role="organiser")
+    return _settings_page(request, poll, more, _form_of(poll.settings))
+
+
+def _settings_page(
+    request: Request, poll: Poll, more: dict[str, Any], said: dict[str, str], wrong: str = ""
+) -> Response:  # fmt: skip
+    with poll.log.lock:
+        fixed = FIXED if poll.log.state.n_events else ()
+    return page(request, "settings.html", poll, wrong=wrong, said=said, sections=sections(), fixed=fixed,
+                snippet=_snippet(request, poll), status=400 if wrong else 200, **more)  # fmt: skip
 
 
 @routes.post("/o/{poll}/settings")
@@ -209,20 +236,31 @@ async def change_settings(request: Request, poll: ThePoll) -> Response:
 
 
 def _change_settings(request: Request, poll: Poll, said: dict[str, str]) -> Response:
-    more = _ruled(request, poll, said.get("csrf", ""))
+    more = _ruled(request, poll, said.get("csrf", ""), role="organiser")
+    there = _form_of(poll.settings)
+    # A form sends all that it shows: what stays as it was was not said.
+    moved = {name: text for name, text in said.items() if name in there and _lines(text) != _lines(there[name])}
     try:
-        poll.change(**_said_of(said))
+        poll.act("change", read_settings(moved), by=more["me"].number)
     except DataError as error:
-        told = _form_of(poll) | dict.fromkeys(_SWITCHES) | said
-        return page(request, "settings.html", poll, wrong=str(error), said=told, status=400,
-                    snippet=_snippet(request, poll), **more)  # fmt: skip
+        return _settings_page(request, poll, more, there | said, str(error))
     return to(request, f"/o/{poll.name}/settings")
 
 
-def _form_of(poll: Poll) -> dict[str, Any]:
+def _lines(text: str) -> list[str]:
+    """A text without what a browser makes of its line ends."""
+    return text.strip().splitlines()
+
+
+def _form_of(settings: Settings) -> dict[str, str]:
     """Settings as their form has them."""
-    told = poll.settings.to_dict()
-    return told | {"origins": " ".join(told["origins"])}
+    return {name: one.written(getattr(settings, name)) for name, one in described().items()}
+
+
+def sections() -> dict[str, list[Setting]]:
+    """Settings as forms show them: in sections."""
+    every = described().values()
+    return {name: [one for one in every if one.section == name] for name in dict.fromkeys(one.section for one in every)}
 
 
 def _snippet(request: Request, poll: Poll) -> str:
@@ -231,19 +269,36 @@ def _snippet(request: Request, poll: Poll) -> str:
     return f'<iframe src="{link}" title="{title}" width="100%" height="800" style="border: 0"></iframe>'
 
 
-def _said_of(said: dict[str, str]) -> dict[str, Any]:
-    """Settings that a form holds."""
-    found: dict[str, Any] = {name: said.get(name) == "yes" for name in _SWITCHES}
-    for name in _COUNTS:
-        value = said.get(name, "0")
-        if not value.isdecimal() or len(value) > 9:
-            raise DataError(f"{name} is a whole number")
-        found[name] = int(value)
-    if "origins" in said:
-        found["origins"] = re.split(r"[\s,]+", said["origins"].strip(" ,")) if said["origins"].strip(" ,") else []
-    return found | {
-        name: said[name] for name in ("question", "instruction", "consent", "strategy", "language") if name in said
-    }
+@routes.get("/o/{poll}/organisers")
+def organisers(request: Request, poll: ThePoll) -> Response:
+    """Who looks after the poll, and who did what."""
+    return _organisers_page(request, poll, _ruled(request, poll))
+
+
+def _organisers_page(
+    request: Request, poll: Poll, more: dict[str, Any], *, wrong: str = "", made: str = ""
+) -> Response:  # fmt: skip
+    rows = poll.export("trail").reverse().head(_ON_A_PAGE).to_dicts()
+    return page(request, "organisers.html", poll, there=poll.organisers(), rows=rows, wrong=wrong, made=made,
+                roles=ROLES, status=400 if wrong else 200, **more)  # fmt: skip
+
+
+@routes.post("/o/{poll}/organisers")
+def change_organisers(
+    request: Request, poll: ThePoll, csrf: Field = "", name: Field = "", role: Field = "", revoke: Field = ""
+) -> Response:  # fmt: skip
+    """Let somebody look after the poll, whose link is shown this once; or take a link back."""
+    more = _ruled(request, poll, csrf, role="organiser")
+    me: Organiser = more["me"]
+    if revoke:
+        poll.revoke(int(revoke) if revoke.isdecimal() and len(revoke) < 16 else revoke, by=me.number)
+        return to(request, f"/o/{poll.name}/organisers")
+    try:
+        _, token = poll.invite(name, role, by=me.number)
+    except DataError as error:
+        return _organisers_page(request, poll, more, wrong=str(error))
+    link = f"{request.base_url}".rstrip("/") + f"/o/{poll.name}/in/{token}"
+    return _organisers_page(request, poll, more, made=link)
 
 
 @routes.get("/o/{poll}/report")
@@ -274,7 +329,13 @@ def _hashes(texts: list[str]) -> str:
 @routes.get("/new")
 def new(request: Request) -> Response:
     """The form of a new poll."""
-    return page(request, "new.html", None, wrong="", said={})
+    return _new_page(request, {"language": page_language(request, None)})
+
+
+def _new_page(request: Request, said: dict[str, str], wrong: str = "") -> Response:
+    defaults = _form_of(Settings(question="?")) | {"question": ""}
+    return page(request, "new.html", None, wrong=wrong, said={"code": "", "items": "", "draft": ""} | defaults | said,
+                sections=sections(), status=400 if wrong else 200)  # fmt: skip
 
 
 @routes.post("/new")
@@ -290,9 +351,14 @@ def _create(request: Request, said: dict[str, str]) -> Response:
         access.attempts.take(address_of(request))
         raise Refused("this is not the code of this server, which it printed when it started", 403)
     try:
-        made = access.host.create(items=lines(said.get("items", "")), kind=said.get("kind", "pair"), **_said_of(said))
+        # What a form shows as it is by default was not said.
+        defaults = _form_of(Settings(question="?")) | {"question": ""}
+        moved = {name: text for name, text in said.items() if name in defaults and text != defaults[name]}
+        made = access.host.create(
+            items=lines(said.get("items", "")), draft=said.get("draft") == "yes", **read_settings(moved)
+        )
     except DataError as error:
-        return page(request, "new.html", None, wrong=str(error), said=said, status=400)
+        return _new_page(request, said, str(error))
     answer = page(request, "made.html", made, token=made.token)
     access.remember(answer, "organiser", made, str(made.token))
     return answer

@@ -27,7 +27,8 @@ from predilect.live.settings import Settings, storable
 from predilect.live.web.access import Access, Visitor, address_of, policy
 from predilect.live.web.api import Stored, ThePoll, access_of, erased, joined
 from predilect.live.web.hosting import form_token
-from predilect.live.web.texts import LANGUAGES, Speech, preferred
+from predilect.live.web.languages import LANGUAGES
+from predilect.live.web.texts import Speech, preferred
 
 routes = APIRouter(prefix="/p/{poll}", include_in_schema=False, default_response_class=HTMLResponse)
 templates = Environment(
@@ -51,7 +52,7 @@ def page(
     here = "" if request.method == "GET" else f"{access.root}/" if poll is None else f"{access.root}/p/{poll.name}"
     told = templates.get_template(template).render(
         say=Speech(language), root=access.root, poll=poll, settings=None if poll is None else poll.settings, csrf=csrf,
-        others=[Speech(one) for one in LANGUAGES if one != language], here=here, path=request.scope["path"], **values,
+        others=[one for one in LANGUAGES if one != language], here=here, path=request.scope["path"], **values,
     )  # fmt: skip
     answer = HTMLResponse(told, status)
     if poll is not None:
@@ -69,7 +70,7 @@ def is_participants(request: Request) -> bool:
 
 def page_language(request: Request, poll: Poll | None) -> str:
     """The language of a page: what was chosen, or what the browser asks for."""
-    default = LANGUAGES[0] if poll is None else poll.settings.language
+    default = LANGUAGES[0] if poll is None or poll.settings.language not in LANGUAGES else poll.settings.language
     for chosen in (request.query_params.get("lang"), request.cookies.get(_COOKIE)):
         if chosen in LANGUAGES:
             return str(chosen)
@@ -116,7 +117,7 @@ templates.filters["markdown"] = markdown
 templates.globals |= {
     "allowed_image": allowed_image,
     "reasons": REASONS,
-    "languages": {one: Speech(one)("name_of_language") for one in LANGUAGES},
+    "languages": {one: Speech(one).name for one in LANGUAGES},  # a catalogue that is not one is refused here
 }
 
 
@@ -288,7 +289,7 @@ def _checked(request: Request, poll: Poll, csrf: str) -> tuple[Access, Visitor]:
 
 async def said_in(request: Request) -> dict[str, str]:
     """Fields of a form, by their names."""
-    async with request.form(max_files=0, max_fields=40) as form:
+    async with request.form(max_files=0, max_fields=100) as form:
         said = {name: str(value) for name, value in form.items()}
     try:
         return {name: storable(value) for name, value in said.items()}

@@ -99,7 +99,7 @@ def pictured(request: Request, poll: Poll, form: str, criterion: int) -> Respons
     found = crowd(poll, criterion)
     chart = _chart(found["rows"], say)
     question = poll.settings.boards[criterion]
-    foot = f"{say('counts', answers=found['n'], people=found['people'])} \N{MIDDLE DOT} {link_of(request, poll)}"
+    foot = f"{say.counts(found['n'], found['people'])} \N{MIDDLE DOT} {link_of(request, poll)}"
     headers = {"Content-Security-Policy": _FOLLOWED, "Content-Disposition": f'inline; filename="{poll.name}.{form}"'}
     if form == "svg":
         return Response(standing_alone(chart, question, foot), media_type="image/svg+xml", headers=headers)

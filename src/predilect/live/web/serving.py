@@ -36,13 +36,15 @@ class Serving:
     access_log: bool = False
     stop_after: float | None = None
     code: str = ""
+    own_network: bool = False
 
 
 def application() -> FastAPI:
     """The application of one of several processes, which find their settings in the environment."""
     told = Serving(**json.loads(os.environ[_SETTINGS]))
     root = told.root_path.rstrip("/")
-    return create_app(Host(told.place, told.code or None), joins=told.joins, is_secure=told.https, root=root)
+    host = Host(told.place, told.code or None, own_network=told.own_network)
+    return create_app(host, joins=told.joins, is_secure=told.https, root=root)
 
 
 def run(told: Serving, say: Callable[[str], object]) -> None:
