@@ -30,6 +30,7 @@ _ZERO = 0.025  # share of draws beyond which a price may be without effect
 AIMS = ("share", "revenue", "margin")
 _STEP = 1e-4  # of central differences of a chance, in units of utility
 _MOST_LINES = 2000
+_MOST_OF_FEW = 0.25  # of a mean that 1 % of the people may make before it is said
 
 
 class PersonDraws(Protocol):
@@ -86,6 +87,21 @@ class PersonDraws(Protocol):
     def expected_best(self, V: FloatArray, user: int | None, rows: Any) -> FloatArray:
         """Expected utility, with its noise, of the item that is chosen, (R,), up to a constant."""
         ...
+
+    def pay_of_people(self, price: int) -> PayOfPeople | None:
+        """Of the ratio over people, in units of the coefficient at ``price``; None where it has no known mean."""
+        ...
+
+
+class PayOfPeople(NamedTuple):
+    """Median and mean over people of what they would pay for each unit, in draws of the population, (R, n_levels).
+
+    ``top``: what part of the mean is of the 1 % of people who would pay most, about, (n_levels,).
+    """
+
+    median: FloatArray
+    mean: FloatArray
+    top: FloatArray
 
 
 def rows_at(rows: Any, index: Any) -> Any:
@@ -196,7 +212,9 @@ def willingness_to_pay(draws: PersonDraws, price: str, user: int = -1) -> dict[s
     """Columns attribute, level, median, lower, upper, said: what one unit is worth, in units of the price.
 
     Quantiles of the ratio of draws, never a mean over a standard deviation. Where the price may be without effect the
-    ratio has no bounds: they are infinite, and ``said`` says so. DataError if there is no such price.
+    ratio has no bounds: they are infinite, and ``said`` says so. Where the ratio has a known mean over people, of the
+    population (-1) the median over people, and columns mean, mean_lower, mean_upper with theirs. DataError if there is
+    no such price.
     """
     names = [attribute for attribute, _ in draws.levels]
     c = draws.coefficients(user)
@@ -211,19 +229,32 @@ def willingness_to_pay(draws: PersonDraws, price: str, user: int = -1) -> dict[s
     others = [k for k in range(len(names)) if k != place]
     if not c[:, place].all():
         raise DataError(f'the coefficient of "{price}" is 0 in some draws: nothing can be valued in it')
-    ratio = -c[:, others] / c[:, [place]]
-    median = np.median(ratio, axis=0)
-    lower, upper = np.quantile(ratio, TAILS_95, axis=0)
-    said = ""
+    people = draws.pay_of_people(place) if user == -1 else None
+    ratio = -c[:, others] / c[:, [place]] if people is None else people.median[:, others]
+    found = {"": (np.median(ratio, axis=0), *np.quantile(ratio, TAILS_95, axis=0))}
+    said = [""] * len(others)
+    if people is not None:
+        # Means may be infinite in some draws: quantiles are draws.
+        found["mean"] = tuple(np.quantile(people.mean[:, others], (0.5, *TAILS_95), axis=0, method="inverted_cdf"))
+        said = [_of_few(top) for top in people.top[others]]
     if positive >= 1.0 - _ZERO:
-        said = f"more {price} is better: amounts are what people would have to be given more of"
+        said = [f"more {price} is better: amounts are what people would have to be given more of"] * len(others)
     elif positive > _ZERO:
-        lower, upper = np.full(len(others), -np.inf), np.full(len(others), np.inf)
-        said = f"unbounded: {price} may matter not at all, or the other way round ({positive:.0%} of the draws)"
-    return {
-        "attribute": [names[k] for k in others], "level": [draws.levels[k][1] for k in others], "median": median,
-        "lower": lower, "upper": upper, "said": [said] * len(others),
-    }  # fmt: skip
+        nothing = np.full(len(others), np.inf)
+        found = {name: (one[0], -nothing, nothing) for name, one in found.items()}
+        why = f"unbounded: {price} may matter not at all, or the other way round ({positive:.0%} of the draws)"
+        said = [why] * len(others)
+    table = {"attribute": [names[k] for k in others], "level": [draws.levels[k][1] for k in others]}
+    for name, one in found.items():
+        heads = (name or "median", *(f"{name}_{end}".removeprefix("_") for end in ("lower", "upper")))
+        table |= dict(zip(heads, one, strict=True))
+    return table | {"said": said}
+
+
+def _of_few(top: float) -> str:
+    """Where a mean over people is that of a tail, in words; else empty."""
+    few = f"{top:.0%} of the mean over people come from the 1 % who would pay most: take the median"
+    return few if top > _MOST_OF_FEW else ""
 
 
 def _numbers(levels: Sequence[tuple[str, str]], c: FloatArray) -> dict[str, int]:

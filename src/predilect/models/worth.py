@@ -169,7 +169,13 @@ class Worth:
         table : data frame of the caller's kind
             Columns attribute, level, median, lower, upper (quantiles of the ratio over the draws, 95 %), said (in words
             where the price may be without effect: the ratio is then unbounded). Of a category the worth of a level is
-            against the mean of all levels.
+            against the mean of all levels. Of a mixed logit whose price has one sign for all people (log-normal, or
+            fixed) ``median`` is that over people, and mean, mean_lower, mean_upper are their mean with its interval.
+
+        Notes
+        -----
+        mixed-logit.md section 6. The mean over people is what all would pay together, by each; ``said`` tells where
+        a quarter of it or more comes from the 1 % who would pay most. No mean is known of a ratio to a normal price.
         """
         model = self._model
         check_arguments(price=price, user=user)

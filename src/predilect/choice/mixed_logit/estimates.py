@@ -281,17 +281,25 @@ def _p_in_words(p: float | None) -> str:
 
 
 def _tabular_of_pay(pay: Any) -> list[str]:
-    """Willingness to pay with its interval, as a tabular of LaTeX."""
-    columns = to_columns(open_frame(pay)[0], ["attribute", "level", "median", "lower", "upper"])
+    """Willingness to pay with its interval, where there are both the median over people and the mean, as a tabular."""
+    frame = open_frame(pay)[0]
+    has_mean = "mean" in frame.columns
+    names = ["attribute", "level", "median", "lower", "upper", *(["mean", "mean_lower", "mean_upper"] * has_mean)]
+    columns = to_columns(frame, names)
     rows = zip(*(column.to_list() for column in columns.values()), strict=True)
     body = [" & ".join(_for_latex(_cell(value)) for value in row) + r" \\" for row in rows]
-    head = r"attribute & level & willingness to pay & lower & upper \\"
-    return [r"\begin{tabular}{llrrr}", r"\toprule", head, r"\midrule", *body, r"\bottomrule", r"\end{tabular}"]
+    first = "median over people" if has_mean else "willingness to pay"
+    more = " & mean over people & lower & upper" if has_mean else ""
+    head = rf"attribute & level & {first} & lower & upper{more} \\"
+    ruler = rf"\begin{{tabular}}{{ll{'r' * (len(names) - 2)}}}"
+    return [ruler, r"\toprule", head, r"\midrule", *body, r"\bottomrule", r"\end{tabular}"]
 
 
 def _cell(value: Any) -> str:
     if not isinstance(value, float):
         return "" if value is None else str(value)
+    if math.isinf(value):
+        return "∞" if value > 0.0 else "-∞"
     return f"{value:.10g}" if value == round(value) else f"{value:.4g}"
 
 
@@ -301,6 +309,7 @@ _SPECIAL = {
     "^": r"\textasciicircum{}",
     "<": "$<$",
     ">": "$>$",
+    "∞": r"$\infty$",
 } | {sign: rf"\{sign}" for sign in "&%$#_{}"}
 
 

@@ -19,11 +19,12 @@ from predilect.choice.mixed_logit.attributes import ItemColumns
 from predilect.choice.mixed_logit.diagnosis import caution
 from predilect.choice.mixed_logit.estimates import DISSIMILARITY, ERRORS, Estimates, Summary, table_of
 from predilect.choice.mixed_logit.nested import nested_log_chances, nests_of
+from predilect.choice.mixed_logit.pay import pay_of_people
 from predilect.choice.mixed_logit.posterior import MixedLogitPosterior
 from predilect.choice.mixed_logit.problem import Mixture
 from predilect.data import Comparisons, ItemFeatures, build_frame
 from predilect.data.choices import choices_of
-from predilect.decisions.conjoint import Span, logit_chances, ranges_of, rows_at, sd_of, spans_of
+from predilect.decisions.conjoint import PayOfPeople, Span, logit_chances, ranges_of, rows_at, sd_of, spans_of
 from predilect.errors import DataError, DataWarning
 from predilect.inference.gaussian.dense import moments
 from predilect.models.choices import ChoiceSets
@@ -72,6 +73,10 @@ class LogitDraws:
 
     def population(self) -> None:
         """The population follows from the draws of people."""
+
+    def pay_of_people(self, price: int) -> PayOfPeople | None:
+        """See :func:`~predilect.choice.mixed_logit.pay.pay_of_people`."""
+        return pay_of_people(self.posterior.law, self.columns, price)
 
     def ranges(self, user: int) -> FloatArray:
         """How far utilities are apart by each attribute over the items, (R, n_attributes)."""
