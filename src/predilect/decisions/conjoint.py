@@ -116,13 +116,19 @@ class Span(NamedTuple):
     rows: FloatArray
 
 
-def spans_of(levels: Sequence[tuple[str, str]], report: FloatArray, X: FloatArray) -> list[Span]:
-    """Spans of the attributes over items with columns X (n_items, d), which are ``report`` (n_levels, d) by level."""
+def spans_of(
+    levels: Sequence[tuple[str, str]], report: FloatArray, X: FloatArray, has: FloatArray | None = None
+) -> list[Span]:
+    """Spans of the attributes over items with columns X (n_items, d), which are ``report`` (n_levels, d) by level.
+
+    ``has``: 0 where an item does not have what a column is of, (n_items, d); by default all have all.
+    """
     found = []
     for name in dict.fromkeys(attribute for attribute, _ in levels):
         mine = [k for k, (attribute, _) in enumerate(levels) if attribute == name]
         columns = np.flatnonzero(report[mine].any(axis=0))
-        values = np.unique(X[:, columns], axis=0)
+        rows = X if has is None else X[(has[:, columns] != 0.0).any(axis=1)]
+        values = np.unique(rows[:, columns], axis=0)
         found.append(Span(columns, values[[0, -1]] if len(columns) == 1 else values))
     return found
 

@@ -51,10 +51,12 @@ class LogitDraws:
     @classmethod
     def of(
         cls, posterior: MixedLogitPosterior, columns: ItemColumns, of_one_population: bool,
-        features: ItemFeatures | None,
+        features: ItemFeatures | None, encoded: FloatArray,
     ) -> LogitDraws:  # fmt: skip
-        """Draws of a posterior, with what occurs in the items."""
-        spans = spans_of(columns.levels, columns.report, columns.X)
+        """Draws of a posterior, with what occurs in the items, whose encoded attributes are (n_items, n_features)."""
+        has = columns.second_factors(encoded)
+        alone = [one.endswith("]") and one.partition("[")[0] not in columns.attributes for one in columns.sources]
+        spans = spans_of(columns.levels, columns.report, columns.X, np.where(alone, has, 1.0))
         return cls(posterior, columns, spans, of_one_population, features)
 
     @property
