@@ -112,9 +112,9 @@ def main(arguments: list[str] | None = None) -> None:
     contracts = electricity(pl.read_csv(folder("electricity") / "choices_long.csv.gz"))
     lines = [
         "# The same choices to other programs", "",
-        "`python -m benchmarks.choice_peers --python PYTHON`, one thread. Seconds are user seconds of the fit, with what "
-        "a program compiles at that; loops of Predilect are compiled once per installation. choice-learn counts in 32 "
-        "bits. Draws of mixed logits differ, and so do their log likelihoods.",
+        "`python -m benchmarks.choice_peers --python PYTHON`, one thread. Seconds are user seconds of the fit, with "
+        "what a program compiles at that; loops of Predilect are compiled once per installation. choice-learn counts "
+        "in 32 bits. Draws of mixed logits differ, and so do their log likelihoods.",
         "",
     ]  # fmt: skip
     for task in given.tasks.split(","):

@@ -93,8 +93,10 @@ def only_for(
             continue
         for name in (one for one in present if one != category and one not in found):
             have = present[name][rows]
+            if have.all() or not have.any():
+                continue
             with_it, without = (set(mine.filter(some).to_list()) for some in (have, ~have))
-            if with_it and without and not with_it & without:
+            if not with_it & without:
                 found[name] = OnlyFor(category, tuple(sorted(with_it)))
     return found
 

@@ -15,7 +15,7 @@ from scipy.special import expit
 
 from predilect._base.arguments import check_choice
 from predilect._base.text import did_you_mean, either
-from predilect._base.types import FloatArray, IntArray
+from predilect._base.types import BoolArray, FloatArray, IntArray
 from predilect.data.choices import Choices
 from predilect.errors import DataError
 from predilect.inference.likelihoods.special import TAILS_95, Z_95
@@ -117,17 +117,17 @@ class Span(NamedTuple):
 
 
 def spans_of(
-    levels: Sequence[tuple[str, str]], report: FloatArray, X: FloatArray, has: FloatArray | None = None
+    levels: Sequence[tuple[str, str]], report: FloatArray, X: FloatArray, has: BoolArray | None = None
 ) -> list[Span]:
     """Spans of the attributes over items with columns X (n_items, d), which are ``report`` (n_levels, d) by level.
 
-    ``has``: 0 where an item does not have what a column is of, (n_items, d); by default all have all.
+    ``has``: whether an item has what a column is of, (n_items, d); by default all have all.
     """
     found = []
     for name in dict.fromkeys(attribute for attribute, _ in levels):
         mine = [k for k, (attribute, _) in enumerate(levels) if attribute == name]
         columns = np.flatnonzero(report[mine].any(axis=0))
-        rows = X if has is None else X[(has[:, columns] != 0.0).any(axis=1)]
+        rows = X if has is None else X[has[:, columns].any(axis=1)]
         values = np.unique(rows[:, columns], axis=0)
         found.append(Span(columns, values[[0, -1]] if len(columns) == 1 else values))
     return found

@@ -56,7 +56,7 @@ class LogitDraws:
         """Draws of a posterior, with what occurs in the items, whose encoded attributes are (n_items, n_features)."""
         has = columns.second_factors(encoded)
         alone = [one.endswith("]") and one.partition("[")[0] not in columns.attributes for one in columns.sources]
-        spans = spans_of(columns.levels, columns.report, columns.X, np.where(alone, has, 1.0))
+        spans = spans_of(columns.levels, columns.report, columns.X, ~np.array(alone, dtype=bool) | (has > 0.5))
         return cls(posterior, columns, spans, of_one_population, features)
 
     @property
@@ -306,8 +306,8 @@ def summary(self: Any, errors: str | None = None) -> Summary:
     errors : {"hessian", "robust", "clustered"}, optional
         Whose standard errors z and p are by: of the Hessian; robust to a wrong model, each answer by itself (of classes
         and of coefficients that vary, each person); or robust and clustered by person, with Student's p. By default
-        those of the model's intervals. Hierarchical Bayes has posterior standard deviations instead, and neither z nor
-        p.
+        those of the model's intervals. Hierarchical Bayes has posterior standard deviations and intervals instead, and
+        neither z nor p.
 
     Returns
     -------
