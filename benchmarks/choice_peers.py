@@ -31,7 +31,7 @@ TASKS = {
     "mixed": f"Electricity, mixed logit: six independent normal coefficients, {choice_programs.N_DRAWS} draws a person",
 }
 ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
-_LIMIT = 900.0  # seconds for a program
+_LIMIT = 600.0  # seconds for a program
 
 
 def swissmetro(table: pl.DataFrame) -> dict[str, Any]:

@@ -60,6 +60,12 @@ def fitted(table: pl.DataFrame = TABLE, **settings) -> MixedLogit:
         return MixedLogit(n_jobs=1, **settings).fit(table)
 
 
+def fitted_to(answers) -> MixedLogit:
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", category=DataWarning)
+        return MixedLogit(distributions="fixed").fit(answers)
+
+
 @pytest.fixture(scope="module")
 def model():
     return fitted(distributions="fixed")
@@ -214,6 +220,11 @@ def test_gaps_that_no_category_tells_are_as_they_were():
     fee[first] = None
     with pytest.raises(DataError, match=r'an attribute \("parking"\) is missing in 1 task'):
         read(TABLE.with_columns(parking=pl.Series(fee)))
+    without = TABLE.drop("mode", "kind", "changes", "class")
+    with pytest.raises(DataError, match="If only some alternatives have it, say which column names them"):
+        read(without)
+    colours = read(without.with_columns(colour=TABLE["mode"]), columns={"alternatives": "colour"})
+    assert fitted_to(colours).attributes_ == ["alternative", "cost", "parking[car]"]
     table = read(TABLE).item_table
     gap = [None, *table.filter(alternative="car")["parking"].to_list()[1:]]
     table = pl.concat([table.filter(alternative="car").with_columns(parking=pl.Series(gap)),
