@@ -368,7 +368,8 @@ def refuse_gaps(features: ItemFeatures, table: Any, ids: pl.Series, new: BoolArr
     have, gaps = column_names(table), features.gaps
     columns = to_columns(table, [name for name in features.sources if name in have])
     for name, column in columns.items():
-        filled = (as_text(column) if column.dtype in (pl.String, pl.Object) else column).is_not_null().to_numpy()
+        column = as_text(column) if column.dtype in (pl.String, pl.Object) else column
+        filled = column.is_not_null().to_numpy()
         only = features.only.get(name)
         mine, whose = np.full(len(new), complete and name not in gaps), "no item of the fit"
         if only is not None and only.category in columns:
