@@ -86,7 +86,8 @@ def section(task: str, names: list[str], found: dict[str, dict[str, Any]]) -> li
     there = {program: one for program, one in found.items() if "missing" not in one}
     rows = [name for name in (*names, "dissimilarity", *(f"sd {name}" for name in names))
             if any(name in one["estimates"] for one in there.values())]  # fmt: skip
-    lines = [f"## {TASKS[task]}", "", f"| | {' | '.join(there)} |", f"|---|{'---:|' * len(there)}"]
+    heads = [f"{program} {one.get('version', '')}".strip() for program, one in there.items()]
+    lines = [f"## {TASKS[task]}", "", f"| | {' | '.join(heads)} |", f"|---|{'---:|' * len(there)}"]
     cells = {"log likelihood": [f"{one['log_likelihood']:.4f}" for one in there.values()]}
     for name in rows:
         values = [one["estimates"].get(name) for one in there.values()]

@@ -12,6 +12,7 @@ import json
 import os
 import sys
 import tempfile
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -195,7 +196,8 @@ def main(program: str, task: str, file: str) -> None:
     except NotThere:
         print(json.dumps({"missing": "model"}))
     else:
-        print(json.dumps({"log_likelihood": log_likelihood, "estimates": estimates, "seconds": seconds}))
+        found = {"log_likelihood": log_likelihood, "estimates": estimates, "seconds": seconds}
+        print(json.dumps(found | {"version": "" if program == "predilect" else version(program)}))
 
 
 if __name__ == "__main__":

@@ -46,10 +46,10 @@ def test_our_part_is_the_logit_of_the_referee():
 def test_what_is_not_installed_is_left_out_and_said():
     missing = {"xlogit": {"missing": "model"}, "biogeme": {"missing": "biogeme"}, "choice-learn": {"missing": "time"}}
     ours = {"log_likelihood": -1.0, "estimates": {"cost": -1.0, "sd cost": -0.5}, "seconds": 0.1}
-    found = {"predilect": ours, **missing}
+    found = {"predilect": ours, "apollo": ours | {"version": "0.3"}, **missing}
     text = "\n".join(choice_peers.section("mixed", ["cost"], found))
-    assert "| | predilect |" in text
-    assert "| sd cost | 0.5000 |" in text
+    assert "| | predilect | apollo 0.3 |" in text
+    assert "| sd cost | 0.5000 | 0.5000 |" in text
     assert "Not there: xlogit (no such model), biogeme (not installed), choice-learn (not done in" in text
 
 
