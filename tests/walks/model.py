@@ -527,7 +527,7 @@ class ModelWalk(RuleBasedStateMachine):
             intervals = [(value, "lower", "upper")] if value and "lower" in table else []
             intervals += [("mean", "mean_lower", "mean_upper")] if "mean_lower" in table else []
             for one in (
-                intervals if self.spec.name not in ("simulated logit", "signed price") or len(intervals) > 1 else ()
+                intervals if self.spec.name not in ("simulated logit", "fixed price") or len(intervals) > 1 else ()
             ):
                 for m, low, high in zip(*(table[column] for column in one), strict=True):
                     if None not in (m, low, high):

@@ -237,11 +237,10 @@ def willingness_to_pay(draws: PersonDraws, price: str, user: int = -1) -> dict[s
         raise DataError(f'the coefficient of "{price}" is 0 in some draws: nothing can be valued in it')
     people = draws.pay_of_people(place) if user == -1 else None
     ratio = -c[:, others] / c[:, [place]] if people is None else people.median[:, others]
-    found = {"": (np.median(ratio, axis=0), *np.quantile(ratio, TAILS_95, axis=0))}
+    found: dict[str, tuple[FloatArray, ...]] = {"": _median_and_ends(ratio)}
     said = [""] * len(others)
     if people is not None:
-        # Means may be infinite in some draws: quantiles are draws.
-        found["mean"] = tuple(np.quantile(people.mean[:, others], (0.5, *TAILS_95), axis=0, method="inverted_cdf"))
+        found["mean"] = _median_and_ends(people.mean[:, others])
         said = [_of_few(top) for top in people.top[others]]
     if positive >= 1.0 - _ZERO:
         said = [f"more {price} is better: amounts are what people would have to be given more of"] * len(others)
@@ -250,11 +249,17 @@ def willingness_to_pay(draws: PersonDraws, price: str, user: int = -1) -> dict[s
         found = {name: (one[0], -nothing, nothing) for name, one in found.items()}
         why = f"unbounded: {price} may matter not at all, or the other way round ({positive:.0%} of the draws)"
         said = [why] * len(others)
-    table = {"attribute": [names[k] for k in others], "level": [draws.levels[k][1] for k in others]}
+    table: dict[str, Any] = {"attribute": [names[k] for k in others], "level": [draws.levels[k][1] for k in others]}
     for name, one in found.items():
         heads = (name or "median", *(f"{name}_{end}".removeprefix("_") for end in ("lower", "upper")))
         table |= dict(zip(heads, one, strict=True))
     return table | {"said": said}
+
+
+def _median_and_ends(draws: FloatArray) -> tuple[FloatArray, ...]:
+    """Median of draws (R, k) and their 95 % interval; of amounts that are infinite in some draws these are draws."""
+    method = "linear" if np.isfinite(draws).all() else "inverted_cdf"
+    return tuple(np.quantile(draws, (0.5, *TAILS_95), axis=0, method=method))  # type: ignore[call-overload]
 
 
 def _of_few(top: float) -> str:

@@ -111,6 +111,22 @@ def test_there_is_no_mean_over_people_of_a_ratio_to_a_normal_coefficient():
     assert pay_of_people(Mixture(law.B, np.zeros((1, 1, 0, 0)), law.share), fixed, 0) is None  # nobody differs
 
 
+def test_a_price_that_hardly_matters_makes_amounts_that_are_large_and_no_nan():
+    """A price that must be bad and was liked: its logarithm is far below 0, and what is known of it little."""
+    rng = np.random.default_rng(0)
+    B = np.tile(MEAN, (40, 1)) + np.array([200.0, 1, 1, 1, 0]) * rng.standard_normal((40, 5)) - [300.0, 0, 0, 0, 0]
+    Omega = np.tile(np.diag([400.0, 1.0, 1.0, 1.0]), (40, 1, 1))
+    found = pay_of_people(Mixture(B[:, None, None], Omega[:, None], np.ones((40, 1))), columns_of(MIXED), 0)
+    assert not np.isnan(found.median).any()
+    assert not np.isnan(found.mean).any()
+    assert np.isinf(found.mean).any()
+    draws = type("Draws", (), {
+        "levels": LEVELS, "coefficients": lambda self, user: -np.ones((40, 6)), "pay_of_people": lambda self, k: found,
+    })  # fmt: skip
+    table = willingness_to_pay(draws(), "price")
+    assert not np.isnan([*table["mean"], *table["mean_upper"], *table["lower"]]).any()
+
+
 def test_one_in_a_hundred_may_make_most_of_a_mean():
     columns = columns_of(MIXED)
     tops = [pay_of_people(law_of([MEAN], [np.diag([s, 0.1, 0.1, 0.1])], [1.0]), columns, 0).top[5] for s in (0.5, 2.5)]

@@ -19,6 +19,8 @@ _NODES = np.linspace(-6.0, 6.0, 121)  # of the trapezoidal rule over the logarit
 _WEIGHTS = np.exp(-0.5 * _NODES**2) / np.exp(-0.5 * _NODES**2).sum()
 _FEW = float(ndtri(0.01))  # of these people the part of the mean is said
 _STEPS, _CLOSE = 100, 1e-10  # of the root that is the median
+_LARGEST = 700.0  # of the logarithm of a number
+_FLAT = 1e-300  # of a slope that no step can be made of
 _LEAST = 1e-9  # of a standard deviation, beside what it is part of
 
 _Distribution = Callable[[FloatArray], tuple[FloatArray, FloatArray]]  # of amounts (S,): P(pay <= them), and its slope
@@ -84,6 +86,8 @@ def pay_of_people(law: Mixture, columns: ItemColumns, price: int) -> PayOfPeople
     y = states.amount(price)
     if not columns.n_random or y is None:
         return None
+    # In units of the price of the first class: a coefficient that is nearly 0 makes no amounts that no number holds.
+    unit, y = y.m[:, :1], y._replace(m=y.m - y.m[:, :1])
     n = len(columns.report)
     median, mean, top = np.ones((len(law.B), n)), np.ones((len(law.B), n)), np.zeros(n)
     for level in (k for k in range(n) if k != price):
@@ -106,7 +110,8 @@ def pay_of_people(law: Mixture, columns: ItemColumns, price: int) -> PayOfPeople
         median[:, level] = medians[:, 0] if of_one_form else _median(distribution, (law.share * medians).sum(axis=1))
         mean[:, level] = (law.share * means).sum(axis=1)
         top[level] = float(np.median((law.share * ndtr(np.sqrt(v) + _FEW)).sum(axis=1)))
-    return PayOfPeople(median, mean, top)
+    with np.errstate(over="ignore"):
+        return PayOfPeople(median * np.exp(-unit), mean * np.exp(-unit), top)
 
 
 def _of_amounts(side: FloatArray, m: FloatArray, sd: FloatArray, share: FloatArray) -> _Distribution:
@@ -135,7 +140,7 @@ def _of_normals(
     moved = np.divide(r, s, out=np.zeros_like(r), where=s > 0.0)
     sd = np.sqrt(np.maximum(v - moved**2, _LEAST**2 * v))[..., None]
     centre = a[..., None] + moved[..., None] * _NODES
-    size = np.exp(y.m[..., None] + s[..., None] * _NODES)
+    size = np.exp(np.minimum(y.m[..., None] + s[..., None] * _NODES, _LARGEST))
 
     def distribution(t: FloatArray) -> tuple[FloatArray, FloatArray]:
         u = (t[:, None, None] * size - centre) / sd
@@ -162,7 +167,7 @@ def _median(distribution: _Distribution, start: FloatArray) -> FloatArray:
     for turn in range(_STEPS):
         below, slope = distribution(t)
         low, high = np.where(below < 0.5, t, low), np.where(below < 0.5, high, t)
-        newton = t - np.divide(below - 0.5, slope, out=np.full_like(t, np.inf), where=slope > 0.0)
+        newton = t - np.divide(below - 0.5, slope, out=np.full_like(t, np.inf), where=slope > _FLAT)
         usable = (newton >= low) & (newton <= high) & (turn % 3 < 2)
         moved = np.where(usable, newton, 0.5 * (low + high)) - t
         t = t + moved
