@@ -84,7 +84,7 @@ def asked(program: str, task: str, data: dict[str, Any], python: str) -> dict[st
 def section(task: str, names: list[str], found: dict[str, dict[str, Any]]) -> list[str]:
     """A table of what the programs found for a task."""
     there = {program: one for program, one in found.items() if "missing" not in one}
-    rows = [name for name in (*names, "dissimilarity", *(f"sd {name}" for name in names))
+    rows = [name for name in (*names, "dissimilarity", *(f"sd {name}" for name in names), choice_programs.NOISE)
             if any(name in one["estimates"] for one in there.values())]  # fmt: skip
     heads = [f"{program} {one.get('version', '')}".strip() for program, one in there.items()]
     lines = [f"## {TASKS[task]}", "", f"| | {' | '.join(heads)} |", f"|---|{'---:|' * len(there)}"]
@@ -95,7 +95,7 @@ def section(task: str, names: list[str], found: dict[str, dict[str, Any]]) -> li
         cells[name] = ["" if v is None else f"{abs(v) if name.startswith('sd ') else v:.4f}" for v in values]
     cells["user seconds"] = [f"{one['seconds']:.1f}" for one in there.values()]
     lines += [f"| {name} | {' | '.join(values)} |" for name, values in cells.items()]
-    why = {"model": "no such model", "time": f"not done in {_LIMIT / 60:.0f} minutes"}
+    why = {"model": "no such model", "time": f"not done in {_LIMIT / 60:.0f} minutes of the clock"}
     lacking = [f"{program} ({why.get(one['missing'], 'not installed')})" for program, one in found.items()
                if "missing" in one]  # fmt: skip
     return [*lines, "", *([f"Not there: {', '.join(lacking)}.", ""] if lacking else [])]
@@ -115,7 +115,7 @@ def main(arguments: list[str] | None = None) -> None:
         "# The same choices to other programs", "",
         "`python -m benchmarks.choice_peers --python PYTHON`, one thread. Seconds are user seconds of the fit, with "
         "what a program compiles at that; loops of Predilect are compiled once per installation. choice-learn counts "
-        "in 32 bits. Draws of mixed logits differ, and so do their log likelihoods.",
+        "in 32 bits. Draws of mixed logits differ, and so do their log likelihoods and spreads.",
         "",
     ]  # fmt: skip
     for task in given.tasks.split(","):

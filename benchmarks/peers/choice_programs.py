@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 N_DRAWS = 500
+NOISE = "standard deviation of the log likelihood between sets of draws"
 NEST = (0, 2)  # of the alternatives, in the task "nested"; the others are alone
 
 
@@ -59,6 +60,8 @@ def predilect(task: str, data: Any) -> tuple[float, dict[str, float], float]:
         name = row["attribute"].partition("[")[0]
         if name in data["names"] or name == "dissimilarity":
             found[name if row["what"] != "sd" else f"sd {name}"] = row["estimate"]
+    if task == "mixed":
+        found[NOISE] = model.report_["prior"]["log_likelihood_sd"]
     return model.log_evidence_, found, seconds
 
 
