@@ -1039,6 +1039,29 @@ def long_profiles(dice: Dice) -> Made:
     )  # fmt: skip
 
 
+def some_alternatives(dice: Dice) -> Made:
+    """A row a labelled alternative that is described; the first has a fee, of which the others have empty cells."""
+    labels = dice.pick((("bus", "car", "rail"), ("tea", "milk", "juice")))
+    tasks, names = _profiles(dice, labels, len(labels), own=LABEL)
+    fees = {profile: (*profile, ("fee", dice.random.choice((1, 2, 3)))) for task in tasks for profile in task.shown
+            if dict(profile)[LABEL] == labels[0]}  # fmt: skip
+    tasks = [
+        replace(task, shown=tuple(fees.get(one, one) for one in task.shown),
+                levels=tuple(tuple(fees.get(one, one) for one in level) for level in task.levels))
+        for task in tasks
+    ]  # fmt: skip
+    columns, named = _frame(dice, tasks)
+    place = dice.pick(("alt", "alternative", "mode"))
+    for name, of in ((place, LABEL), *((one, one) for one in (*names[1:], "fee"))):
+        columns[name] = [dict(one).get(of) for task in tasks for one in task.shown]
+    columns[dice.pick(("choice", "chosen"))] = [int(not task.level_of(one)) for task in tasks for one in task.shown]
+    known = [*_vary(tasks, names), "fee"]
+    return _set_table(
+        dice, "long, a fee of one alternative", tasks, columns, named, pools=_by_task(tasks), attributes=known,
+        key=_known_by(known), told=f"{place}; {', '.join(known)}", item=place,
+    )  # fmt: skip
+
+
 def wide_profiles(dice: Dice) -> Made:
     """A row a task, with columns of what describes each alternative, and the number or the name of the chosen one."""
     labels = dice.pick((None, ("bus", "car", "rail"), ("TRAIN", "SM", "CAR")))
@@ -1268,7 +1291,7 @@ LAYOUTS: dict[str, Callable[[Dice], Made]] = {
         winner_by_name, side_words, unknown_words, graded_words, signed, on_a_scale, zero_one, half_points, one_to_two,
         flags_of_sides, won_and_lost, two_scores, counts_of_sides, codes, weighted, column_an_annotator,
         both_in_one_column, several_judges_a_row, taken_apart, long_items, ratings, long_profiles, wide_profiles,
-        listed_choices, orders, approvals, win_matrix, no_answers,
+        some_alternatives, listed_choices, orders, approvals, win_matrix, no_answers,
     )
 }  # fmt: skip
 

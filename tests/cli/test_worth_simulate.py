@@ -638,3 +638,16 @@ def test_rank_does_not_advise_to_look_at_what_is_of_no_use(long, tmp_path):
     assert "rank again with more sweeps, --model mixed-logit,n_draws=80, or with fewer attributes." in told
     assert "predilect worth" not in told
     assert "Rank again with more sweeps, --model mixed-logit,n_draws=80" in refused("worth", tmp_path / "out")
+
+
+def test_pay_over_people_has_a_median_and_a_mean_under_a_price_of_one_sign(long, tmp_path):
+    given = 'mixed-logit,method=simulated,n_draws=60,distributions={"price":"negative log-normal"}'
+    out = ranked(long, tmp_path, "--model", given)
+    ran = run("worth", out, "--price", "price", "-o", tmp_path / "tables")
+    assert ran.exit_code == 0, ran.output
+    assert "Median over people" in said(ran)
+    assert "Mean over people" in said(ran)
+    table = pl.read_csv(tmp_path / "tables" / "willingness_to_pay.csv")
+    expected = load(out).worth.willingness_to_pay("price")
+    np.testing.assert_allclose(table["mean_upper"], expected["mean_upper"], rtol=1e-9)
+    assert "mean over people" in (tmp_path / "tables" / "summary.tex").read_text(encoding="utf-8")

@@ -34,6 +34,9 @@ class Given:
     def population(self):
         return None
 
+    def pay_of_people(self, price):
+        return None
+
     def ranges(self, user):
         c = self.c[user]
         return np.column_stack([3.0 * np.abs(c[:, 0]), np.abs(c[:, 1] - c[:, 2])])

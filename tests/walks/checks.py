@@ -293,6 +293,7 @@ def why_refused(spec: Spec, table: Table, items: Any, people: Any, words: str) -
         "features": asks_for_features and items is None,
         "people": settings.get("user_features") is True and people is None,
         "class": spec.name == "latent class",
+        'no attribute "price"': spec.name == "fixed price",
         "time": "time" in table.roles or "drift" in settings,
         "no usable answer": not table.is_pairs,
         "is the best nor": spec.name not in ("population", "joint") and "rating" in table.columns,

@@ -282,6 +282,11 @@ OTHERS: dict[str, tuple[str, dict[str, Any]]] = {
     "latent class": ("MixedLogit", FLAT | {"n_classes": 2}),
     "mixed logit": ("MixedLogit", {"n_draws": 60, "n_jobs": 1}),
     "simulated logit": ("MixedLogit", {"method": "simulated", "n_draws": 40, "n_jobs": 1}),
+    # Of which pay has a mean over people.
+    "fixed price": (
+        "MixedLogit",
+        {"method": "simulated", "n_draws": 40, "n_jobs": 1, "distributions": {"price": "fixed"}},
+    ),
     "joint": ("JointGP", {"n_jobs": 1}),
 }
 

@@ -57,7 +57,7 @@ NUMBERS = {
 ROLES = tuple(one.name for one in OPTIONS if one.is_column)
 KEYS = tuple(f"{o.name}={value}" for o in OPTIONS if not o.is_column for value in o.values or ("yes", "no", "tie"))
 # Tables of described alternatives, and the models that say what attributes are worth.
-OF_PROFILES = ("long_profiles", "wide_profiles") * 5
+OF_PROFILES = ("long_profiles", "wide_profiles", "some_alternatives") * 4
 WITH_COEFFICIENTS = ("mixed-logit", "logit", "latent-class", "gaspk")
 # Commands that tell what attributes are worth or do: of a fit that is marked as not usable they print no numbers.
 OF_ATTRIBUTES = ("worth", "simulate")

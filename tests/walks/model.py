@@ -523,9 +523,13 @@ class ModelWalk(RuleBasedStateMachine):
                 noted(f"{name} refused: {found.why}")
                 continue
             table = columns_of(found)
-            value = next((one for one in ("mean", "worth", "importance", "share") if one in table), None)
-            if value and "lower" in table and self.spec.name != "simulated logit":
-                for m, low, high in zip(table[value], table["lower"], table["upper"], strict=True):
+            value = next((one for one in ("median", "mean", "worth", "importance", "share") if one in table), None)
+            intervals = [(value, "lower", "upper")] if value and "lower" in table else []
+            intervals += [("mean", "mean_lower", "mean_upper")] if "mean_lower" in table else []
+            for one in (
+                intervals if self.spec.name not in ("simulated logit", "fixed price") or len(intervals) > 1 else ()
+            ):
+                for m, low, high in zip(*(table[column] for column in one), strict=True):
                     if None not in (m, low, high):
                         assert low - ITERATIVE <= m <= high + ITERATIVE, f"{name}: {m} is not in ({low}, {high})"
             if name == "surplus":

@@ -312,7 +312,11 @@ def _say(
     if price is not None:
         worth = tables["willingness_to_pay"]
         talk.say(f"Worth of one unit, or of a level against the mean, in units of {price}:")
-        _show(talk, with_intervals(worth, {"median": f"In {price}"}))
+        of_people = "mean" in worth.columns
+        _show(talk, with_intervals(worth, {"median": f"{'Median over people, in' if of_people else 'In'} {price}"}))
+        if of_people:
+            mean = worth.select("attribute", "level", "mean", lower="mean_lower", upper="mean_upper")
+            _show(talk, with_intervals(mean, {"mean": f"Mean over people, in {price}"}))
         for said in worth["said"].unique().sort().to_list():
             if said:
                 talk.say(f"{said[0].upper()}{said[1:]}.")

@@ -162,9 +162,15 @@ def left_out(coding: Coding, keep: Sequence[int]) -> list[str]:
     ]
 
 
+def term_of(name: str, attributes: Sequence[str]) -> str:
+    """The term of an attribute that only some alternatives have, "fee[car]" of "fee"; other names as they are."""
+    found = [] if name in attributes else [one for one in dict.fromkeys(attributes) if one.startswith(f"{name}[")]
+    return found[0] if len(found) == 1 else name
+
+
 def refuse_left_out(name: str, features: ItemFeatures, attributes: Sequence[str]) -> None:
     """DataError for an attribute that is none of those whose worth answers tell."""
-    if name in features.sources and name not in attributes:
+    if name in features.sources and term_of(name, attributes) not in attributes:
         raise DataError(
             f'what "{shown(name)}" is worth is not known: within answers nothing of it varies that other attributes do '
             f"not tell. Name another; these are: {first_few(attributes, _MOST_NAMED) or 'none'}"

@@ -6,14 +6,14 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from predilect._base.forks import refuse_without_threads
-from predilect._base.text import shown
+from predilect._base.text import first_few, shown
 from predilect.data.frames import as_text
 from predilect.data.intake import counted
 from predilect.data.vocabulary import Vocabulary, rises
@@ -64,6 +64,43 @@ class Output:
             raise ValueError(f"the feature {self.name!r:.100} is no product of two others")
 
 
+class OnlyFor(NamedTuple):
+    """Which items alone have a column: those with some levels of a category."""
+
+    category: str
+    levels: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f'where "{shown(self.category)}" is {first_few(self.levels)}'
+
+
+def only_for(
+    present: Mapping[str, NDArray[np.bool_]], levels: Mapping[str, pl.Series], described: NDArray[np.bool_]
+) -> dict[str, OnlyFor]:
+    """Columns that all items with some levels of a category have, and no other item, such as a fee of cars alone.
+
+    ``present``: whether items have each column, (n_items,); ``levels``: categories, as text; ``described``: items with
+    any value, (n_items,). An item of which nothing but the category is known, such as "none", counts for neither. Of
+    several categories that tell it takes the one with the most levels. One tells only if each of its levels has two
+    items: by a level for each item all gaps could be told.
+    """
+    found: dict[str, OnlyFor] = {}
+    for category in sorted(levels, key=lambda one: -levels[one].n_unique()):
+        others = [mask for name, mask in present.items() if name != category]
+        rows = described & np.logical_or.reduce(others) if others else np.zeros_like(described)
+        mine = levels[category].filter(rows)
+        if not len(mine) or mine.null_count() or mine.value_counts()["count"].min() < 2:  # type: ignore[operator]
+            continue
+        for name in (one for one in present if one != category and one not in found):
+            have = present[name][rows]
+            if have.all() or not have.any():
+                continue
+            with_it, without = (set(mine.filter(some).to_list()) for some in (have, ~have))
+            if not with_it & without:
+                found[name] = OnlyFor(category, tuple(sorted(with_it)))
+    return found
+
+
 def plan_and_encode(
     columns: Mapping[str, pl.Series], categorical: Collection[str], ids: pl.Series, what: str,
     piecewise: Mapping[str, Sequence[float]] | None = None,
@@ -83,6 +120,7 @@ def plan_and_encode(
     cuts = piecewise or {}
     outside = (ids.cast(pl.String) == NONE).to_numpy() if what == "item" else None
     empty, is_marked = _described_by_nothing(columns, outside), False
+    told = _told_by_categories(columns, categorical, empty) if what == "item" else {}
     for name, column in columns.items():
         missing = column.null_count()
         known_gaps = bool(missing) and bool((column.is_null().to_numpy() == empty).all())
@@ -93,14 +131,20 @@ def plan_and_encode(
                 report.append(f'Ignored column "{name}": free text ({len(values)} different values).')
                 continue
             bare = [Output(f"{name}={value}", name, "category", value, 0.0, 1.0) for value in values]
-            if text.null_count() and not known_gaps:
+            if name in told:
+                report.append(_said_of_gaps(name, text, empty, told[name], "without it belong to no category"))
+            elif text.null_count() and not known_gaps:
                 report.append(f'Column "{name}": {text.null_count()} missing values belong to no category.')
         elif column.dtype.is_numeric() or column.dtype == pl.Boolean:
             _refuse_infinite(column, name, ids, what)
             bare = _pieces(name, column, cuts[name]) if name in cuts else [Output(name, name, "number", None, 0.0, 1.0)]
             if missing and not known_gaps:
                 bare.append(Output(f"{name} missing", name, "missing", None, 0.0, 1.0))
-                report.append(f'Column "{name}": {missing} missing values set to the mean, and marked in a column.')
+                report.append(
+                    _said_of_gaps(name, column, empty, told[name], "are set to the mean, and marked in a column")
+                    if name in told
+                    else f'Column "{name}": {missing} missing values set to the mean, and marked in a column.'
+                )
         else:
             report.append(f'Ignored column "{name}": values of type {column.dtype} are not encoded.')
             continue
@@ -131,6 +175,25 @@ def plan_and_encode(
         report.append(f"No usable feature is left; every {what} looks the same.")
     matrix = np.column_stack(encoded) if encoded else np.zeros((len(ids), 0))
     return tuple(outputs), matrix, n_encoded, report
+
+
+def _told_by_categories(
+    columns: Mapping[str, pl.Series], categorical: Collection[str], empty: NDArray[np.bool_]
+) -> dict[str, OnlyFor]:
+    """Columns that some levels of a category have and others have not."""
+    present = {name: column.is_not_null().to_numpy() for name, column in columns.items()}
+    if all((mask | empty).all() for mask in present.values()):
+        return {}
+    texts = [name for name, column in columns.items() if name in categorical or column.dtype == pl.String]
+    return only_for(present, {name: as_text(columns[name]) for name in texts}, ~empty)
+
+
+def _said_of_gaps(name: str, column: pl.Series, empty: NDArray[np.bool_], only: OnlyFor, done: str) -> str:
+    n_others = int((column.is_null().to_numpy() & ~empty).sum())
+    return (
+        f'Column "{name}": only {only}. A logit has a coefficient of these alone; for other models '
+        f"{counted(n_others, 'other item')} {done}."
+    )
 
 
 def _described_by_nothing(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
@@ -16,7 +17,7 @@ from predilect._base.json import plain, typed
 from predilect._base.stored import Sizes, flags, numbers, optional, unless
 from predilect._base.text import did_you_mean, either, quoted, shown
 from predilect._base.types import BoolArray, FloatArray
-from predilect.data.encoding import Output, encode, one_row_each, plan_and_encode, product_of
+from predilect.data.encoding import OnlyFor, Output, encode, one_row_each, only_for, plan_and_encode, product_of
 from predilect.data.frames import Columns, as_text, clean_ids, open_frame
 from predilect.data.read.columns import listed, refuse_index
 from predilect.data.read.names import ITEM, PEOPLE_OF_TABLES, guess_one
@@ -154,14 +155,51 @@ class ItemFeatures:
         """Columns that are empty for some that have other features, so that what is empty there was learned."""
         marks = [k for k, one in enumerate(self.outputs) if one.kind == "missing"]
         found = {self.outputs[k].source for k in marks if self.columns[k] == f"{self.outputs[k].source} missing"}
-        raw = self.matrix * [one.scale for one in self.outputs] + [one.centre for one in self.outputs]
+        raw = self._raw
         nothing = [k for k in marks if self.columns[k] != f"{self.outputs[k].source} missing"]
         described = ~(raw[:, nothing] > 0.5).any(axis=1)
         for source in {one.source for one in self.outputs if one.kind == "category"}:
-            places = [k for k, one in enumerate(self.outputs) if one.source == source and one.kind == "category"]
+            places = self.places_of(source)
             if (described & (raw[:, places] < 0.5).all(axis=1)).any():
                 found.add(source)
         return found
+
+    @cached_property
+    def only(self) -> dict[str, OnlyFor]:
+        """Numbers and categories that only items with some levels of a category have, by
+        :func:`~predilect.data.encoding.only_for`; none of people.
+        """
+        if self.what != "item" or not len(self):
+            return {}
+        held = self._raw > 0.5
+        gaps = {one.source: k for k, one in enumerate(self.outputs) if one.name == f"{one.source} missing"}
+        marks = [k for k, one in enumerate(self.outputs) if one.kind == "missing" and k not in gaps.values()]
+        present: dict[str, BoolArray] = {}
+        levels: dict[str, pl.Series] = {}
+        for one in self.outputs:
+            if one.kind == "number":
+                present[one.source] = ~held[:, gaps[one.source]] if one.source in gaps else np.ones(len(self), bool)
+            elif one.kind == "category" and one.source not in levels:
+                places = self.places_of(one.source)
+                present[one.source] = np.asarray(held[:, places].any(axis=1))
+                names = pl.Series([None, *(self.outputs[k].category for k in places)], dtype=pl.String)
+                levels[one.source] = names.gather(np.where(present[one.source], held[:, places].argmax(axis=1) + 1, 0))
+        return only_for(present, levels, ~np.asarray(held[:, marks].any(axis=1)))
+
+    @property
+    def _raw(self) -> FloatArray:
+        """The matrix in the units of the columns."""
+        return self.matrix * [one.scale for one in self.outputs] + [one.centre for one in self.outputs]
+
+    def places_of(self, category: str) -> list[int]:
+        """Columns of the levels of a category."""
+        return [k for k, one in enumerate(self.outputs) if (one.kind, one.source) == ("category", category)]
+
+    def with_level(self, matrix: FloatArray, only: OnlyFor) -> NDArray[np.bool_]:
+        """Which encoded rows (n, n_columns) have one of some levels of a category, (n,)."""
+        places = [k for k in self.places_of(only.category) if self.outputs[k].category in only.levels]
+        scale, centre = (np.array([getattr(self.outputs[k], name) for k in places]) for name in ("scale", "centre"))
+        return np.asarray((matrix[:, places] * scale + centre > 0.5).any(axis=1))
 
     def numbers(self, matrix: FloatArray) -> dict[str, FloatArray]:
         """Columns that are numbers, in their units, from encoded rows (n, n_columns); the mean for what is missing."""

@@ -32,10 +32,10 @@ class ByPeople(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """Terms of utility: attributes, products of two ("price:quality", "price[bus]"), and those by people."""
+    """Terms of utility: attributes, products of two ("price:quality", "price[bus,car]"), and those by people."""
 
     plain: tuple[str, ...]
-    products: tuple[tuple[str, str, str, str], ...]  # name, first, second, and the level of the second, or ""
+    products: tuple[tuple[str, str, str, tuple[str, ...]], ...]  # name, first, second, and levels of the second, or ()
     by_people: tuple[ByPeople, ...]
 
     @classmethod
@@ -58,7 +58,7 @@ class Terms:
             raise DataError(f'attributes names "{shown(twice[0])}" twice')
         known, covariates = Coding.of(features).attributes, [] if people is None else people.sources
         plain: list[str] = []
-        products: list[tuple[str, str, str, str]] = []
+        products: list[tuple[str, str, str, tuple[str, ...]]] = []
         by_people: list[ByPeople] = []
         for name in asked:
             first, colon, second = name.partition(":")
@@ -66,7 +66,7 @@ class Terms:
             if name in known:
                 plain.append(name)
             elif specific and specific[1] in known:
-                products.append((name, specific[1], *_level_of(features, specific[2], name)))
+                products.append((name, specific[1], *_levels_of(features, specific[2], name)))
             elif not colon:
                 raise DataError(
                     f'there is no attribute "{shown(name)}"; there are {first_few(known, MOST_NAMED)}.'
@@ -86,7 +86,7 @@ class Terms:
                         + (f"have terms in {wants} alone, and {come}" if wants else come)
                     )
                 if sides[1] in known:
-                    products.append((name, sides[0], sides[1], ""))
+                    products.append((name, sides[0], sides[1], ()))
                 else:
                     by_people.append(ByPeople(name, sides[0], sides[1]))
         found = cls(tuple(plain), tuple(products), tuple(by_people))
@@ -99,6 +99,44 @@ class Terms:
         if not plain and not products:
             raise DataError("attributes is an empty list. Name some, or leave it out for all of them")
         return found
+
+    @classmethod
+    def of_all(cls, features: ItemFeatures) -> Terms:
+        """All attributes, without the marks of gaps that a category tells."""
+        told = {f"{name} missing" for name in features.only}
+        return cls(tuple(name for name in Coding.of(features).attributes if name not in told), (), ())
+
+    def of_some_items(self, features: ItemFeatures) -> Terms:
+        """Where only items with some levels of a category have an attribute, "fee[car]" in place of "fee".
+
+        DataError for a product with one.
+        """
+        only = {name: f"{name}[{','.join(one.levels)}]" for name, one in features.only.items() if name in self.plain}
+        for name, first, second, levels in self.products:
+            lost = [] if levels else [one for one in (first, second) if one in features.only]
+            if lost:
+                raise DataError(
+                    f'"{shown(name)}" is a product, and items have "{shown(lost[0])}" only '
+                    f"{features.only[lost[0]]}. Leave it out, or make it a column of the table of items"
+                )
+        own = tuple((term, name, *features.only[name]) for name, term in only.items() if term not in self.names)
+        plain = tuple(name for name in self.plain if name not in only)
+        by_people = tuple(one._replace(attribute=only.get(one.attribute, one.attribute)) for one in self.by_people)
+        return Terms(plain, self.products + own, by_people)
+
+    def said_of_some_items(self, features: ItemFeatures) -> list[str]:
+        """What to know of attributes that only some items have, in sentences."""
+        there = {first for _, first, _, levels in self.products if levels}
+        return [
+            f'"{shown(name)}" is of items {one} alone, and its coefficient is theirs.'
+            for name, one in features.only.items()
+            if name in there
+        ]
+
+    @property
+    def names(self) -> set[str]:
+        """Names of the terms of items."""
+        return {*self.plain, *(name for name, *_ in self.products)}
 
     def features_of(self, features: ItemFeatures) -> ItemFeatures:
         """Features of the terms alone, with a column for each product; DataError for one whose factors are no terms.
@@ -123,12 +161,15 @@ class Terms:
             for one in (features.outputs[k] for k in keep)
         ]
         matrix = features.matrix[:, keep]
-        for name, first, second, level in self.products:
+        for name, first, second, levels in self.products:
             sides = [[place[k] for k in keep if named[k] == one] for one in (first, second)]
-            if level:
-                sides[1] = [k for k in sides[1] if outputs[k].category == level]
+            if len(levels) > 1:
+                several = ", ".join(f"{first}[{one}]" for one in levels)
+                raise DataError(f'"{shown(name)}" is of several levels at once: name {shown(several)} here')
+            if levels:
+                sides[1] = [k for k in sides[1] if outputs[k].category in levels]
             for i, k in product(*sides):
-                label = "" if level else ":".join(filter(None, (_level(outputs[one]) for one in (i, k))))
+                label = "" if levels else ":".join(filter(None, (_level(outputs[one]) for one in (i, k))))
                 one = product_output("=".join(filter(None, (name, label))), name, (i, k), matrix)
                 outputs.append(one)
                 matrix = np.column_stack([matrix, one.scaled(product_of(matrix, (i, k)))])
@@ -145,9 +186,9 @@ class Terms:
             return coding, None
         n = len(features.outputs)
         shift, times = [np.zeros(coding.map.shape[1])], [np.eye(n + 1, 1).repeat(coding.map.shape[1], axis=1)]
-        for name, first, second, level in self.products:
+        for name, first, second, only in self.products:
             A, a, report_a, levels_a = factor(whole, features, first)
-            B, b, report_b, levels_b = factor(whole, features, second, level)
+            B, b, report_b, levels_b = factor(whole, features, second, only)
             k, m = A.shape[1], B.shape[1]
             shift.append(np.repeat(a, m))
             times.append(np.vstack([np.tile(b, k), np.tile(B, k)]))
@@ -176,28 +217,34 @@ def is_product_of(name: str, numbers: Collection[str]) -> bool:
     return (specific is not None and specific[1] in numbers) or {first.strip(), second.strip()} <= set(numbers)
 
 
-def _level_of(features: ItemFeatures, level: str, name: str) -> tuple[str, str]:
-    """The category that has a level; DataError if none has, or several have."""
-    found = [one.source for one in features.outputs if one.kind == "category" and one.category == level]
-    if len(found) != 1:
-        known = [str(one.category) for one in features.outputs if one.kind == "category"]
-        why = "no category has this level" if not found else f"{' and '.join(found)} have it"
+def _levels_of(features: ItemFeatures, text: str, name: str) -> tuple[str, tuple[str, ...]]:
+    """The category that has a level, or several ones with commas between; DataError if none has, or several have."""
+    known = [str(one.category) for one in features.outputs if one.kind == "category"]
+    levels = (text,) if text in known else tuple(one.strip() for one in text.split(","))
+    of = {source: {features.outputs[k].category for k in features.places_of(source)} for source in features.sources}
+    found = [source for source, its in of.items() if set(levels) <= its]
+    if len(found) != 1 or len(set(levels)) < len(levels):
+        lost = next((one for one in levels if one not in known), text)
+        why = f"{' and '.join(found)} have it" if len(found) > 1 else "no category has this level"
         raise DataError(
-            f'"{shown(name)}" is a coefficient for "{shown(level)}" alone, and {why}.{did_you_mean(level, known)}'
+            f'"{shown(name)}" is a coefficient for "{shown(lost)}" alone, and {why}.{did_you_mean(lost, known)}'
         )
-    return found[0], level
+    return found[0], levels
 
 
 def factor(
-    whole: Coding, features: ItemFeatures, source: str, level: str = ""
+    whole: Coding, features: ItemFeatures, source: str, levels: Sequence[str] = ()
 ) -> tuple[FloatArray, FloatArray, FloatArray, list[str]]:
-    """Columns (F, k) of an attribute in its units with their constants (k,), the way back (L, k), and the levels."""
+    """Columns (F, k) of an attribute in its units with their constants (k,), the way back (L, k), and the levels.
+
+    With ``levels`` of a category: one column, of whether an item has any of them.
+    """
     outputs = features.outputs
-    if level:
-        place = next(k for k, one in enumerate(outputs) if (one.source, one.category) == (source, level))
+    if levels:
+        places = [k for k in features.places_of(source) if outputs[k].category in levels]
         A = np.zeros((len(outputs), 1))
-        A[place, 0] = outputs[place].scale
-        return A, np.array([outputs[place].centre]), np.ones((1, 1)), [""]
+        A[places, 0] = [outputs[k].scale for k in places]
+        return A, np.array([sum(outputs[k].centre for k in places)]), np.ones((1, 1)), [""]
     mine = [k for k, name in enumerate(whole.source) if name == source]
     own_levels = [k for k, (name, _) in enumerate(whole.levels) if name == source]
     A = whole.map[:, mine]

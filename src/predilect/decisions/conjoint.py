@@ -15,7 +15,7 @@ from scipy.special import expit
 
 from predilect._base.arguments import check_choice
 from predilect._base.text import did_you_mean, either
-from predilect._base.types import FloatArray, IntArray
+from predilect._base.types import BoolArray, FloatArray, IntArray
 from predilect.data.choices import Choices
 from predilect.errors import DataError
 from predilect.inference.likelihoods.special import TAILS_95, Z_95
@@ -30,6 +30,7 @@ _ZERO = 0.025  # share of draws beyond which a price may be without effect
 AIMS = ("share", "revenue", "margin")
 _STEP = 1e-4  # of central differences of a chance, in units of utility
 _MOST_LINES = 2000
+_MOST_OF_FEW = 0.25  # of a mean that 1 % of the people may make before it is said
 
 
 class PersonDraws(Protocol):
@@ -87,6 +88,21 @@ class PersonDraws(Protocol):
         """Expected utility, with its noise, of the item that is chosen, (R,), up to a constant."""
         ...
 
+    def pay_of_people(self, price: int) -> PayOfPeople | None:
+        """Of the ratio over people, in units of the coefficient at ``price``; None where it has no known mean."""
+        ...
+
+
+class PayOfPeople(NamedTuple):
+    """Median and mean over people of what they would pay for each unit, in draws of the population, (R, n_levels).
+
+    ``top``: what part of the mean is of the 1 % of people who would pay most, about, (n_levels,).
+    """
+
+    median: FloatArray
+    mean: FloatArray
+    top: FloatArray
+
 
 def rows_at(rows: Any, index: Any) -> Any:
     """Some of the items whose columns of a model these are."""
@@ -100,13 +116,19 @@ class Span(NamedTuple):
     rows: FloatArray
 
 
-def spans_of(levels: Sequence[tuple[str, str]], report: FloatArray, X: FloatArray) -> list[Span]:
-    """Spans of the attributes over items with columns X (n_items, d), which are ``report`` (n_levels, d) by level."""
+def spans_of(
+    levels: Sequence[tuple[str, str]], report: FloatArray, X: FloatArray, has: BoolArray | None = None
+) -> list[Span]:
+    """Spans of the attributes over items with columns X (n_items, d), which are ``report`` (n_levels, d) by level.
+
+    ``has``: whether an item has what a column is of, (n_items, d); by default all have all.
+    """
     found = []
     for name in dict.fromkeys(attribute for attribute, _ in levels):
         mine = [k for k, (attribute, _) in enumerate(levels) if attribute == name]
         columns = np.flatnonzero(report[mine].any(axis=0))
-        values = np.unique(X[:, columns], axis=0)
+        rows = X if has is None else X[has[:, columns].any(axis=1)]
+        values = np.unique(rows[:, columns], axis=0)
         found.append(Span(columns, values[[0, -1]] if len(columns) == 1 else values))
     return found
 
@@ -196,7 +218,9 @@ def willingness_to_pay(draws: PersonDraws, price: str, user: int = -1) -> dict[s
     """Columns attribute, level, median, lower, upper, said: what one unit is worth, in units of the price.
 
     Quantiles of the ratio of draws, never a mean over a standard deviation. Where the price may be without effect the
-    ratio has no bounds: they are infinite, and ``said`` says so. DataError if there is no such price.
+    ratio has no bounds: they are infinite, and ``said`` says so. Where the ratio has a known mean over people, of the
+    population (-1) the median over people, and columns mean, mean_lower, mean_upper with theirs. DataError if there is
+    no such price.
     """
     names = [attribute for attribute, _ in draws.levels]
     c = draws.coefficients(user)
@@ -211,19 +235,37 @@ def willingness_to_pay(draws: PersonDraws, price: str, user: int = -1) -> dict[s
     others = [k for k in range(len(names)) if k != place]
     if not c[:, place].all():
         raise DataError(f'the coefficient of "{price}" is 0 in some draws: nothing can be valued in it')
-    ratio = -c[:, others] / c[:, [place]]
-    median = np.median(ratio, axis=0)
-    lower, upper = np.quantile(ratio, TAILS_95, axis=0)
-    said = ""
+    people = draws.pay_of_people(place) if user == -1 else None
+    ratio = -c[:, others] / c[:, [place]] if people is None else people.median[:, others]
+    found: dict[str, tuple[FloatArray, ...]] = {"": _median_and_ends(ratio)}
+    said = [""] * len(others)
+    if people is not None:
+        found["mean"] = _median_and_ends(people.mean[:, others])
+        said = [_of_few(top) for top in people.top[others]]
     if positive >= 1.0 - _ZERO:
-        said = f"more {price} is better: amounts are what people would have to be given more of"
+        said = [f"more {price} is better: amounts are what people would have to be given more of"] * len(others)
     elif positive > _ZERO:
-        lower, upper = np.full(len(others), -np.inf), np.full(len(others), np.inf)
-        said = f"unbounded: {price} may matter not at all, or the other way round ({positive:.0%} of the draws)"
-    return {
-        "attribute": [names[k] for k in others], "level": [draws.levels[k][1] for k in others], "median": median,
-        "lower": lower, "upper": upper, "said": [said] * len(others),
-    }  # fmt: skip
+        nothing = np.full(len(others), np.inf)
+        found = {name: (one[0], -nothing, nothing) for name, one in found.items()}
+        why = f"unbounded: {price} may matter not at all, or the other way round ({positive:.0%} of the draws)"
+        said = [why] * len(others)
+    table: dict[str, Any] = {"attribute": [names[k] for k in others], "level": [draws.levels[k][1] for k in others]}
+    for name, one in found.items():
+        heads = (name or "median", *(f"{name}_{end}".removeprefix("_") for end in ("lower", "upper")))
+        table |= dict(zip(heads, one, strict=True))
+    return table | {"said": said}
+
+
+def _median_and_ends(draws: FloatArray) -> tuple[FloatArray, ...]:
+    """Median of draws (R, k) and their 95 % interval; of amounts that are infinite in some draws these are draws."""
+    method = "linear" if np.isfinite(draws).all() else "inverted_cdf"
+    return tuple(np.quantile(draws, (0.5, *TAILS_95), axis=0, method=method))  # type: ignore[call-overload]
+
+
+def _of_few(top: float) -> str:
+    """Where a mean over people is that of a tail, in words; else empty."""
+    few = f"{top:.0%} of the mean over people come from the 1 % who would pay most: take the median"
+    return few if top > _MOST_OF_FEW else ""
 
 
 def _numbers(levels: Sequence[tuple[str, str]], c: FloatArray) -> dict[str, int]:

@@ -350,8 +350,8 @@ def rows_of_features(
     if ids.n_unique() < len(ids):
         raise DataError(f'column "{id_column}" holds repeated {features.what} ids; keep one row per {features.what}')
     code = Vocabulary(new).codes(ids, unknown="minus_one")
-    if complete:
-        refuse_gaps(features, table, ids, code >= 0)
+    if complete or features.only:
+        refuse_gaps(features, table, ids, code >= 0, complete)
     encoded = features.transform(table)
     matrix, known = np.zeros((len(new), encoded.shape[1])), np.zeros(len(new), dtype=bool)
     matrix[code[code >= 0]] = encoded[code >= 0]
@@ -359,17 +359,38 @@ def rows_of_features(
     return matrix, known
 
 
-def refuse_gaps(features: ItemFeatures, table: Any, ids: pl.Series, new: BoolArray) -> None:
-    """DataError if an attribute is empty in rows of new items, (n_rows,), that no item of the fit lacks."""
+def refuse_gaps(features: ItemFeatures, table: Any, ids: pl.Series, new: BoolArray, complete: bool = True) -> None:
+    """DataError if an attribute is empty in rows of new items, (n_rows,), that no item of the fit lacks.
+
+    Of an attribute that only some levels of a category have: no item with them; a value of others is warned of. These
+    alone are looked at unless ``complete``.
+    """
     have, gaps = column_names(table), features.gaps
-    for name, column in to_columns(table, [name for name in features.sources if name in have]).items():
-        empty = (as_text(column) if column.dtype in (pl.String, pl.Object) else column).is_null().to_numpy() & new
-        if name not in gaps and empty.any():
-            row = int(np.flatnonzero(empty)[0])
+    columns = to_columns(table, [name for name in features.sources if name in have])
+    for name, column in columns.items():
+        column = as_text(column) if column.dtype in (pl.String, pl.Object) else column
+        filled = column.is_not_null().to_numpy()
+        only = features.only.get(name)
+        mine, whose = np.full(len(new), complete and name not in gaps), "no item of the fit"
+        if only is not None and only.category in columns:
+            whose = f"no item of the fit {only}"
+            level = as_text(columns[only.category])
+            mine = level.is_in(only.levels).fill_null(False).to_numpy()
+            zero = (column.cast(pl.Float64, strict=False) == 0.0).fill_null(False).to_numpy()
+            beside = np.flatnonzero(new & filled & ~mine & ~zero & level.is_not_null().to_numpy())
+            if len(beside):
+                warnings.warn(
+                    f'"{shown(name)}" of {counted(len(beside), "new item")} (first: {ids[int(beside[0])]!r}) counts '
+                    f"for nothing in a model of coefficients: the items of the fit have it only {only}",
+                    DataWarning, stacklevel=2,
+                )  # fmt: skip
+        empty = np.flatnonzero(new & ~filled & mine)
+        if len(empty):
+            row = int(empty[0])
             raise DataError(
-                f'the attribute "{name}" is empty for {counted(int(empty.sum()), "new item")} (first: {ids[row]!r}, '
-                f"row {row + 1} of {either('SCENARIOS', 'items')}), and no item of the fit lacks it. Give new items "
-                "all their attributes; items that the model knows need none"
+                f'the attribute "{name}" is empty for {counted(len(empty), "new item")} (first: {ids[row]!r}, '
+                f"row {row + 1} of {either('SCENARIOS', 'items')}), and {whose} lacks it. Give new items all their "
+                "attributes; items that the model knows need none"
             )
 
 

@@ -14,7 +14,7 @@ from predilect._base.arguments import check_arguments, check_choice, check_list,
 from predilect._base.text import either, quoted
 from predilect._base.types import FloatArray, IntArray, is_number
 from predilect.data import Comparisons, ItemFeatures, Vocabulary, build_frame
-from predilect.data.attributes import refuse_left_out
+from predilect.data.attributes import refuse_left_out, term_of
 from predilect.data.choices import choices_of
 from predilect.data.features import FeatureSpace
 from predilect.decisions import conjoint
@@ -169,7 +169,13 @@ class Worth:
         table : data frame of the caller's kind
             Columns attribute, level, median, lower, upper (quantiles of the ratio over the draws, 95 %), said (in words
             where the price may be without effect: the ratio is then unbounded). Of a category the worth of a level is
-            against the mean of all levels.
+            against the mean of all levels. Of a mixed logit whose price has one sign for all people (log-normal, or
+            fixed) ``median`` is that over people, and mean, mean_lower, mean_upper are their mean with its interval.
+
+        Notes
+        -----
+        mixed-logit.md section 6. The mean over people is what all would pay together, by each; ``said`` tells where
+        a quarter of it or more comes from the 1 % who would pay most. No mean is known of a ratio to a normal price.
         """
         model = self._model
         check_arguments(price=price, user=user)
@@ -177,7 +183,8 @@ class Worth:
         if model.features_ is not None:
             refuse_left_out(price, model.features_, model.attributes_)
         code = -1 if user is None else model._user_code(user)
-        return build_frame(conjoint.willingness_to_pay(draws, price, code), model._backend)
+        term = term_of(price, model.attributes_)
+        return build_frame(conjoint.willingness_to_pay(draws, term, code), model._backend)
 
     def contrasts(self, attribute: str, user: Any = None) -> Any:
         """Differences between the levels of a category, each with its interval.
@@ -206,7 +213,7 @@ class Worth:
         if model.features_ is not None:
             refuse_left_out(attribute, model.features_, model.attributes_)
         code = -1 if user is None else model._user_code(user)
-        table = conjoint.contrasts(draws, attribute, code)
+        table = conjoint.contrasts(draws, term_of(attribute, model.attributes_), code)
         return build_frame(table | {"sd": table["sd"] / model._student}, model._backend)
 
     def fit_of_people(self, X: Any = None) -> Any:

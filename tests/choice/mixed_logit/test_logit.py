@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
@@ -349,9 +351,32 @@ def test_the_table_of_coefficients_that_vary_has_their_spreads():
     coefficients = pl.DataFrame(model.worth.coefficients())
     np.testing.assert_allclose(table["estimate"][:3], coefficients["mean"], rtol=ITERATIVE)
     np.testing.assert_allclose(table["hessian"][:3], coefficients["sd"], rtol=ITERATIVE)
-    drawn = MixedLogit(n_draws=200, tol=10.0, n_jobs=1).fit(DATA.answers, items=DATA.items).summary()
-    assert drawn.table.columns == ["attribute", "level", "what", "estimate", "sd"]
+
+
+def test_the_table_of_hierarchical_bayes_has_posterior_intervals_of_spreads_too(tmp_path):
+    model = MixedLogit(n_draws=200, tol=10.0, n_jobs=1).fit(DATA.answers, items=DATA.items)
+    drawn = model.summary()
+    table = drawn.table
+    assert table.columns == ["attribute", "level", "what", "estimate", "sd", "lower", "upper"]
     assert "AIC" not in drawn.facts
+    assert ((table["lower"] < table["estimate"]) & (table["estimate"] < table["upper"])).all()
+    spread = table.filter(what="sd", attribute="price").row(0, named=True)
+    spreads = np.sqrt(model.posterior_.law.Omega[:, 0].diagonal(axis1=1, axis2=2))
+    place = model.columns_.attributes.index("price")
+    row = model.columns_.report[place]
+    of_price = spreads[:, int(np.abs(row).argmax())] * np.abs(row).max()
+    np.testing.assert_allclose([spread["lower"], spread["upper"]], np.quantile(of_price, [0.025, 0.975]), rtol=0.05)
+    model.save(tmp_path / "m")
+    again = load(tmp_path / "m").summary()
+    assert again.table.equals(table)
+    tex = replace(drawn, usable=True).latex()
+    assert r"attribute & level & what & estimate & sd & lower & upper \\" in tex
+
+
+def test_a_name_that_begins_with_a_bracket_is_no_option_of_latex():
+    items = {("[price]" if name == "price" else name): column for name, column in DATA.items.items()}
+    tex = MixedLogit(distributions="fixed").fit(DATA.answers, items=items).summary().latex()
+    assert "\n{}[price] & " in tex
 
 
 def test_an_attribute_that_always_decides_is_said_to_have_no_bound():

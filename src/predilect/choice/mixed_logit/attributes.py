@@ -14,7 +14,7 @@ from predilect._base.stored import PLAIN, numbers
 from predilect._base.text import did_you_mean, either
 from predilect._base.types import FloatArray, IntArray
 from predilect.data import Comparisons, ItemFeatures
-from predilect.data.attributes import Coding, independent, left_out
+from predilect.data.attributes import Coding, independent, left_out, term_of
 from predilect.data.choices import Choices, decided_by, within_choices
 from predilect.data.features import FeatureSpace
 from predilect.data.terms import Terms, is_product_of
@@ -67,14 +67,18 @@ class ItemColumns:
         """The attribute of each column."""
         return [self.levels[int(np.flatnonzero(column)[0])][0] for column in self.report.T]
 
+    def second_factors(self, matrix: FloatArray) -> FloatArray:
+        """Of columns that are products what the first factor is multiplied by, 1 of others, (n, d); encoded rows."""
+        if self.times is None:
+            return np.ones((len(matrix), self.X.shape[1]))
+        return np.asarray(self.times[0] + matrix @ self.times[1:])
+
     def rows(self, matrix: FloatArray) -> FloatArray:
         """Columns (n, d) of new items from their encoded features; zeros where items are their own attributes."""
         if self.map is None:
             return np.zeros((len(matrix), self.X.shape[1]))
         found = matrix @ self.map
-        if self.shift is not None and self.times is not None:
-            found = (found + self.shift) * (self.times[0] + matrix @ self.times[1:])
-        return found
+        return found if self.shift is None else (found + self.shift) * self.second_factors(matrix)
 
 
 def columns_of(
@@ -93,6 +97,7 @@ def columns_of(
         if products is not None:
             raw = (raw + products[0]) * (products[1][0] + space.matrix @ products[1][1:])
     source = list(coding.source)
+    price = None if price is None else term_of(price, source)
     kinds = _kinds(distributions, price, source, features)
     deviation, chosen = within_choices(raw, choices)
     deviation *= np.sqrt(np.repeat(choices.weight, np.diff(choices.ptr)))[:, None]
@@ -106,7 +111,8 @@ def columns_of(
             f'the price "{price}" does not vary within choices, or follows from the other attributes, so nothing can '
             f"be valued in it. Leave {either('--price', 'price=...')} out, or name another attribute"
         )
-    notes = left_out(coding, keep)
+    notes = [] if features is None or terms is None else terms.said_of_some_items(features)
+    notes += left_out(coding, keep)
     if not keep:
         raise DataError("no attribute varies within choices, so there is nothing to learn from them. Give others")
     if not personal:
@@ -185,8 +191,9 @@ def _kinds(
     """Distribution of each raw column."""
     names = list(dict.fromkeys(source))
     asked: dict[str, Any] = (
-        dict.fromkeys(names, distributions) if isinstance(distributions, str) else dict(distributions)
-    )
+        dict.fromkeys(names, distributions) if isinstance(distributions, str)
+        else {term_of(name, names): one for name, one in distributions.items()}
+    )  # fmt: skip
     unknown = [name for name in [*asked, *([] if price is None else [price])] if name not in names]
     if unknown:
         dropped = [] if features is None else [line for line in features.report if f'"{unknown[0]}"' in line]

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
-from predilect._base.stored import PLAIN, finite, numbers
+from predilect._base.stored import PLAIN, finite, numbers, optional
 from predilect._base.types import FloatArray
 from predilect.choice.mixed_logit.attributes import NORMAL, TRIANGULAR, ItemColumns
 from predilect.choice.mixed_logit.problem import Mixture, coefficients_of
@@ -19,6 +19,7 @@ from predilect.data import PersonFeatures
 from predilect.data.features import Traits
 from predilect.data.frames import open_frame, to_columns
 from predilect.inference.latent.sandwich import of_student
+from predilect.inference.likelihoods.special import TAILS_95
 
 ERRORS = ("hessian", "robust", "clustered")
 ENOUGH_PEOPLE = 30  # from so many on clustered errors are as good as they look
@@ -44,6 +45,7 @@ class Estimates:
     clustered: Annotated[FloatArray | None, finite("Q Q")]
     facts: Annotated[dict[str, Any], PLAIN]  # numbers of the fit, in the order in which they are printed
     errors: Annotated[str, PLAIN] = "hessian"  # whose intervals, z and p are by, unless others are asked for
+    ends: Annotated[FloatArray | None, optional(finite("2 Q"))] = None  # 2.5 and 97.5 % quantiles of draws
 
     @property
     def student(self) -> float:
@@ -146,7 +148,8 @@ def by_draws(
     """Posterior means and covariances of what is reported."""
     labels, unit, draws = reported(law, columns, *covariates)
     V = np.cov(draws.T).reshape([len(labels)] * 2)
-    return Estimates(tuple(labels), unit, draws.mean(axis=0), V, None, None, facts)
+    ends = np.quantile(draws, TAILS_95, axis=0)
+    return Estimates(tuple(labels), unit, draws.mean(axis=0), V, None, None, facts, ends=ends)
 
 
 def facts_of(
@@ -175,7 +178,8 @@ class Summary:
     table : data frame of the caller's kind
         Columns attribute, level, what (mean, sd, share, class 1 ...), estimate, hessian, robust, clustered (standard
         errors), z, p (two-sided) and lower, upper (95 % interval) by the errors that were asked for. Spreads and shares
-        have none of the last four: at the edge of what is possible they are not normal.
+        have none of the last four: at the edge of what is possible they are not normal. Of hierarchical Bayes sd, and
+        lower and upper from the posterior, of spreads and shares too.
     facts : dict
         Log likelihoods at 0, with constants alone and at the maximum, rho squared, AIC, BIC (of the number of choices),
         numbers of choices, people and draws, and whether the fit converged.
@@ -269,6 +273,8 @@ def table_of(found: Estimates, errors: str) -> tuple[dict[str, list[Any]], list[
         for name, side in (("lower", -quantile), ("upper", quantile)):
             ends = zip(table["estimate"], table[errors], z, strict=True)
             table[name] = [None if one is None else value + side * error for value, error, one in ends]
+    elif found.ends is not None:
+        table |= dict(zip(("lower", "upper"), (found.ends * found.unit).tolist(), strict=True))
     shown = [name for k, (name, column) in enumerate(table.items()) if k < 3 or column != [None] * n]
     rows = zip(*(table[name] for name in shown), strict=True)
     cells = [[_p_in_words(value) if name == "p" else _cell(value) for name, value in zip(shown, row, strict=True)]
@@ -281,17 +287,25 @@ def _p_in_words(p: float | None) -> str:
 
 
 def _tabular_of_pay(pay: Any) -> list[str]:
-    """Willingness to pay with its interval, as a tabular of LaTeX."""
-    columns = to_columns(open_frame(pay)[0], ["attribute", "level", "median", "lower", "upper"])
+    """Willingness to pay with its interval, where there are both the median over people and the mean, as a tabular."""
+    frame = open_frame(pay)[0]
+    has_mean = "mean" in frame.columns
+    names = ["attribute", "level", "median", "lower", "upper", *(["mean", "mean_lower", "mean_upper"] * has_mean)]
+    columns = to_columns(frame, names)
     rows = zip(*(column.to_list() for column in columns.values()), strict=True)
     body = [" & ".join(_for_latex(_cell(value)) for value in row) + r" \\" for row in rows]
-    head = r"attribute & level & willingness to pay & lower & upper \\"
-    return [r"\begin{tabular}{llrrr}", r"\toprule", head, r"\midrule", *body, r"\bottomrule", r"\end{tabular}"]
+    first = "median over people" if has_mean else "willingness to pay"
+    more = " & mean over people & lower & upper" if has_mean else ""
+    head = rf"attribute & level & {first} & lower & upper{more} \\"
+    ruler = rf"\begin{{tabular}}{{ll{'r' * (len(names) - 2)}}}"
+    return [ruler, r"\toprule", head, r"\midrule", *body, r"\bottomrule", r"\end{tabular}"]
 
 
 def _cell(value: Any) -> str:
     if not isinstance(value, float):
         return "" if value is None else str(value)
+    if math.isinf(value):
+        return "∞" if value > 0.0 else "-∞"
     return f"{value:.10g}" if value == round(value) else f"{value:.4g}"
 
 
@@ -301,8 +315,10 @@ _SPECIAL = {
     "^": r"\textasciicircum{}",
     "<": "$<$",
     ">": "$>$",
+    "∞": r"$\infty$",
 } | {sign: rf"\{sign}" for sign in "&%$#_{}"}
 
 
 def _for_latex(text: str) -> str:
-    return "".join(_SPECIAL.get(sign, sign) for sign in text)
+    """A cell; one that begins with a bracket would be an option of the end of the row before it."""
+    return "{}" * text.startswith("[") + "".join(_SPECIAL.get(sign, sign) for sign in text)

@@ -74,9 +74,11 @@ class MixedLogit(Estimator, OfAttributes):
         are fixed, both are the maximum of the likelihood, by Newton's method.
     attributes : list of str, optional
         Terms of utility, by default all attributes: their names (constants of alternatives too); products such as
-        "price:quality"; "price[bus]", the coefficient of price that the alternatives with the level bus have besides;
-        and "price:income", how the coefficient of price depends on a covariate of people (``people=``). Terms are the
-        names of attributes from then on. The last sort is the same for people of equal covariates.
+        "price:quality"; "price[bus]", the coefficient of price that the alternatives with the level bus have besides,
+        and "price[bus,car]" those with either; and "price:income", how the coefficient of price depends on a covariate
+        of people (``people=``). Terms are the names of attributes from then on. The last sort is the same for people of
+        equal covariates. An attribute that only alternatives with some levels have, with empty cells elsewhere, is such
+        a term by itself: "fee" is "fee[car]".
     distributions : str or mapping of attribute to str, default "normal"
         "normal", "log-normal" (positive), "negative log-normal", "triangular" (simulated likelihood, diagonal
         covariance), or "fixed" for all people. Attributes that are not named are normal.
@@ -202,7 +204,12 @@ class MixedLogit(Estimator, OfAttributes):
     def _learn(self, training: Training, delta: float | None, watch: Watcher | None) -> Learned:
         answers, personal = training.comparisons, training.personal
         choices, asked = choices_of(answers), self.attributes
-        terms = None if asked is None else Terms.of(asked, training.features, training.people)
+        terms, features = None, training.features
+        if features is not None:
+            terms = Terms.of_all(features) if asked is None else Terms.of(asked, features, training.people)
+            terms = terms.of_some_items(features)
+        elif asked is not None:
+            Terms.of(asked, None, training.people)  # which says why not
         columns = columns_of(
             answers, choices, training.features, training.space, distributions=self.distributions, price=self.price,
             personal=personal, terms=terms,
@@ -415,7 +422,7 @@ class MixedLogit(Estimator, OfAttributes):
     def _person_draws(self) -> LogitDraws:
         check_is_fitted(self)
         simulated = self.method == "simulated" and self.columns_.n_random > 0
-        return LogitDraws.of(self.posterior_, self.columns_, simulated, self.features_)
+        return LogitDraws.of(self.posterior_, self.columns_, simulated, self.features_, self._space.matrix)
 
     @property
     def _has_normal_coefficients(self) -> bool:

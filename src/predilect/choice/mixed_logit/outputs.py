@@ -19,11 +19,12 @@ from predilect.choice.mixed_logit.attributes import ItemColumns
 from predilect.choice.mixed_logit.diagnosis import caution
 from predilect.choice.mixed_logit.estimates import DISSIMILARITY, ERRORS, Estimates, Summary, table_of
 from predilect.choice.mixed_logit.nested import nested_log_chances, nests_of
+from predilect.choice.mixed_logit.pay import pay_of_people
 from predilect.choice.mixed_logit.posterior import MixedLogitPosterior
 from predilect.choice.mixed_logit.problem import Mixture
 from predilect.data import Comparisons, ItemFeatures, build_frame
 from predilect.data.choices import choices_of
-from predilect.decisions.conjoint import Span, logit_chances, ranges_of, rows_at, sd_of, spans_of
+from predilect.decisions.conjoint import PayOfPeople, Span, logit_chances, ranges_of, rows_at, sd_of, spans_of
 from predilect.errors import DataError, DataWarning
 from predilect.inference.gaussian.dense import moments
 from predilect.models.choices import ChoiceSets
@@ -50,10 +51,12 @@ class LogitDraws:
     @classmethod
     def of(
         cls, posterior: MixedLogitPosterior, columns: ItemColumns, of_one_population: bool,
-        features: ItemFeatures | None,
+        features: ItemFeatures | None, encoded: FloatArray,
     ) -> LogitDraws:  # fmt: skip
-        """Draws of a posterior, with what occurs in the items."""
-        spans = spans_of(columns.levels, columns.report, columns.X)
+        """Draws of a posterior, with what occurs in the items, whose encoded attributes are (n_items, n_features)."""
+        has = columns.second_factors(encoded)
+        alone = [one.endswith("]") and one.partition("[")[0] not in columns.attributes for one in columns.sources]
+        spans = spans_of(columns.levels, columns.report, columns.X, ~np.array(alone, dtype=bool) | (has > 0.5))
         return cls(posterior, columns, spans, of_one_population, features)
 
     @property
@@ -72,6 +75,10 @@ class LogitDraws:
 
     def population(self) -> None:
         """The population follows from the draws of people."""
+
+    def pay_of_people(self, price: int) -> PayOfPeople | None:
+        """See :func:`~predilect.choice.mixed_logit.pay.pay_of_people`."""
+        return pay_of_people(self.posterior.law, self.columns, price)
 
     def ranges(self, user: int) -> FloatArray:
         """How far utilities are apart by each attribute over the items, (R, n_attributes)."""
@@ -299,8 +306,8 @@ def summary(self: Any, errors: str | None = None) -> Summary:
     errors : {"hessian", "robust", "clustered"}, optional
         Whose standard errors z and p are by: of the Hessian; robust to a wrong model, each answer by itself (of classes
         and of coefficients that vary, each person); or robust and clustered by person, with Student's p. By default
-        those of the model's intervals. Hierarchical Bayes has posterior standard deviations instead, and neither z nor
-        p.
+        those of the model's intervals. Hierarchical Bayes has posterior standard deviations and intervals instead, and
+        neither z nor p.
 
     Returns
     -------

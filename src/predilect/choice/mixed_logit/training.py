@@ -31,6 +31,7 @@ from predilect.choice.mixed_logit.nested import NestedChoices
 from predilect.choice.mixed_logit.problem import ChoiceProblem, Mixture, problem_of
 from predilect.choice.mixed_logit.sampler import sample
 from predilect.choice.mixed_logit.simulated import evidence_of, fit_simulated, halton, law_at, populations_around
+from predilect.data.attributes import term_of
 from predilect.data.choices import Choices
 from predilect.errors import DataError
 from predilect.inference.latent.sandwich import of_student
@@ -212,7 +213,9 @@ def is_logit(columns: ItemColumns, model: Any) -> bool:
     Of one person alone coefficients do not vary either, but "bayes" has a prior for them unless they are to be fixed.
     """
     asked = model.distributions
-    values = [asked] if isinstance(asked, str) else [asked.get(name, "normal") for name in columns.attributes]
+    names = columns.attributes
+    asked = dict.fromkeys(names, asked) if isinstance(asked, str) else {term_of(k, names): v for k, v in asked.items()}
+    values = [asked.get(name, "normal") for name in names]
     fixed = model.method == "simulated" or set(values) == {"fixed"}
     return fixed and not columns.n_random and columns.price < 0
 

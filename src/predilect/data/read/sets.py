@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from predilect._base.text import shown
+from predilect._base.text import either, shown
 from predilect._base.types import BoolArray, FloatArray, IntArray
 from predilect.data.canonical import ALONE, AnswerColumns, canonical_answers, repeats
 from predilect.data.frames import Columns, clean_ids
@@ -107,9 +107,14 @@ class Sets(Usable):
         none_id: str,
     ) -> None:  # fmt: skip
         """Make items of the profiles of alternatives; ``own`` and ``labelled`` as of ``has_constants``."""
-        lacking, words = missing_in(attributes, None if labelled is None else own, none)
+        label = None if labelled is None else own
+        lacking, words = missing_in(attributes, label, none)
         message = f"an attribute ({words}) is missing in {{where}}. Fill it in."
-        self.unusable.append((MISSING_ATTRIBUTE, self.any_of(lacking), message))
+        of_tasks = self.any_of(lacking)
+        if label is None and of_tasks.all():
+            how = either("-c alternatives=COLUMN", 'columns={"alternatives": "COLUMN"}')
+            message += f" If only some alternatives have it, say which column names them: {how}."
+        self.unusable.append((MISSING_ATTRIBUTE, of_tasks, message))
         self.item, self.profiles = profiles_of(own if labelled else None, attributes, none, none_id)
         self.by_profile = True
 

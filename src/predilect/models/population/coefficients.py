@@ -277,6 +277,9 @@ class CoefficientDraws:
             self.found = means + self._widening(len(means), rng), spreads
         return self.found
 
+    def pay_of_people(self, price: int) -> None:
+        """People's coefficients are normal: the mean of a ratio to one does not exist."""
+
     def _widening(self, n_draws: int, rng: np.random.Generator) -> FloatArray:
         """Draws of what else than answers one by one leaves unknown of the means: contexts, for one; (R, n_levels)."""
         posterior, report = self.posterior, self.coding.report
