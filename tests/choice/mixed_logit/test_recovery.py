@@ -17,7 +17,7 @@ def test_intervals_cover_and_scales_are_right():
     truth = np.sqrt(np.diagonal(OMEGA))
     for seed in range(100, 100 + N_SETS):
         data = choices(seed, n_users=300, n_tasks=10, n_options=4)
-        model = MixedLogit(n_draws=4000, tol=1.2, n_jobs=1).fit(data.answers, items=data.items)
+        model = MixedLogit(tol=1.2, n_jobs=1).fit(data.answers, items=data.items)
         table = model.worth.coefficients()
         means.append((table["lower"].to_numpy() < MEAN) & (table["upper"].to_numpy() > MEAN))
         scale.append(table["mean"].to_numpy())

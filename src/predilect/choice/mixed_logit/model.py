@@ -99,7 +99,7 @@ class MixedLogit(Estimator, OfAttributes):
         seen. Coefficients are the same for all; each nest has a dissimilarity λ, 1 for a logit, and of people who take
         what is best at most 1.
     n_draws : int or "auto", default "auto"
-        Sweeps of a chain, of which the first half is left out (6 000, and 24 000 anew where chains do not agree on the
+        Sweeps of a chain, of which the first third is left out (6 000, and 24 000 anew where chains do not agree on the
         means by then: a split R-hat of 1.05); or Halton draws of a person (500).
     n_chains : int, default 2
         Chains of "bayes".

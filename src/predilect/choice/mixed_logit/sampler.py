@@ -64,7 +64,7 @@ def sample(
     problem: ChoiceProblem, *, n_classes: int, diagonal: bool, n_sweeps: int, n_chains: int, tolerance: float,
     fewest: float, random_state: int, executor: ThreadPoolExecutor | None, watch: Watcher | None,
 ) -> Sample:  # fmt: skip
-    """Run chains of ``n_sweeps`` sweeps, of which the second half is kept; the same bits for any executor.
+    """Run chains of ``n_sweeps`` sweeps, of which the first third is left out; the same bits for any executor.
 
     They converged if the largest R-hat is below the ``tolerance``, and the effective sample size ``fewest`` or more.
     """
@@ -73,14 +73,14 @@ def sample(
     order = _order(problem, start)
     problem, start = _reordered(problem, start, order)
     U, d, n = problem.n_users, problem.n_coefficients, problem.n_random
-    burn = n_sweeps // 2
+    burn = n_sweeps // 3
     thin = max(1, (n_sweeps - burn) // _KEPT)
     wanted = int(np.clip(_PEOPLE_BYTES / (4.0 * U * d), 50, 200)) // n_chains + 1
     thin_people = thin * max(1, (n_sweeps - burn) // (thin * wanted))
     seeds = np.random.SeedSequence(random_state).spawn(n_chains)
     done = [0] * n_chains
 
-    def chain(number: int) -> tuple[FloatArray, FloatArray, FloatArray, npt.NDArray[np.float32], FloatArray]:
+    def chain(number: int) -> tuple[FloatArray, FloatArray, FloatArray, npt.NDArray[np.float32]]:
         rng = np.random.default_rng(seeds[number])
         people, classes = _initial(problem, start, n_classes, rng)
         n_kept = -(-(n_sweeps - burn) // thin)
@@ -114,7 +114,7 @@ def sample(
             if watch is not None:
                 watch("sampling", sum(done))
                 tell_parts(watch, sum(done), n_chains * n_sweeps)
-        return kept.B, kept.Omega, kept.share, kept.people, step
+        return kept.B, kept.Omega, kept.share, kept.people
 
     numbers = range(n_chains)
     chains = list(map(chain, numbers) if executor is None else executor.map(chain, numbers))
