@@ -1,16 +1,17 @@
 """A live poll under load, on one computer and on 127.0.0.1 alone: times of answers over HTTP, of asking, of starting.
 
     python -m benchmarks.live_polls load --people 300 --seconds 60 [--pause .6] [--url postgresql://...] [--processes 2]
-    python -m benchmarks.live_polls calls
-    python -m benchmarks.live_polls start
+    python -m benchmarks.live_polls calls [--large]
+    python -m benchmarks.live_polls start [--large]
     python -m benchmarks.live_polls seen [--url postgresql://...]
 
 ``load``: participants answer over HTTP, each ``--pause`` seconds after their answer before was sent, or as soon as the
 next question is there if that is later: 1.7 for 176 a second of 300 people, .6 for as many as the server takes. Refits
 run, and the client, on the same processors; nothing may be lost or doubled. ``calls``: 200 items, 5 000 people, 50 000
 answers: processor time of ``ask``, in the thread that calls it and in all threads of the process, which move the board
-and weigh the pairs meanwhile; time of a durable ``tell``. ``start``: time to open that poll from its log and its last
-refit. ``seen``: time from an answer that one process writes until another one has it.
+and weigh the pairs meanwhile; time of asking by the clock, and of a durable ``tell``. ``start``: time to open that poll
+from its log and its last refit. ``--large``: 1 000 items, 10 000 people, 100 000 answers. ``seen``: time from an answer
+that one process writes until another one has it.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ from predilect.live.tables import Database
 
 _COMING = 5.0  # seconds in which participants come
 _N_ITEMS = 200
+_FULL, _LARGE = (_N_ITEMS, 5000, 50_000), (1000, 10_000, 100_000)  # items, people, answers
 
 
 class Person:
@@ -158,17 +160,17 @@ def _wait_for(port: int) -> None:
     raise SystemExit("the server does not listen")
 
 
-def filled(url: str, n_people: int, n_answers: int, strategy: str = "board") -> None:
+def filled(url: str, n_items: int, n_people: int, n_answers: int, strategy: str = "board") -> None:
     """A poll with many answers, written at once, and its newest refit."""
     source = np.random.default_rng(0)
-    poll = Poll.create(url, question="Which?", items=[f"item {k}" for k in range(_N_ITEMS)], name="full",
+    poll = Poll.create(url, question="Which?", items=[f"item {k}" for k in range(n_items)], name="full",
                        strategy=strategy, background=False)  # fmt: skip
-    true = source.normal(size=_N_ITEMS)
+    true = source.normal(size=n_items)
     new = [New("joined", {}, THEMSELVES) for _ in range(n_people)]
     people = source.integers(0, n_people, n_answers) + poll.log.state.sequence + 1
     first = poll.log.state.sequence + n_people + 1
     for k, person in enumerate(people.tolist()):
-        pair = source.choice(_N_ITEMS, 2, replace=False).tolist()
+        pair = source.choice(n_items, 2, replace=False).tolist()
         margin = true[pair[0]] - true[pair[1]] + source.normal()
         new.append(New("shown", {"items": [number + 1 for number in pair], "p": 1e-4}, person))
         value = [] if abs(margin) < 0.2 else [0 if margin > 0 else 1]
@@ -179,17 +181,26 @@ def filled(url: str, n_people: int, n_answers: int, strategy: str = "board") -> 
     Refitter(Database(url), "full").refit()
 
 
-def calls(url: str) -> dict[str, Any]:
+def _filled_elsewhere(url: str, size: tuple[int, int, int]) -> None:
+    """A poll that another process filled, whose memory is not this one's."""
+    one = multiprocessing.get_context("spawn").Process(target=filled, args=(url, *size))
+    one.start()
+    one.join()
+    assert one.exitcode == 0
+
+
+def calls(url: str, size: tuple[int, int, int]) -> dict[str, Any]:
     """Processor time of asking, and time until an answer is durable."""
-    filled(url, 5000, 50_000)
+    _filled_elsewhere(url, size)
     with Poll.open(url) as poll:
         poll.board()
         numbers = random.Random(1).sample(sorted(poll.log.state.people), 1000)
         poll.ask(numbers[0])  # makes the first weights
-        asked, of_process, told = [], [], []
+        asked, of_process, by_clock, told = [], [], [], []
         for number in numbers[1:]:
-            start, in_all = time.thread_time(), time.process_time()
+            begun, start, in_all = time.perf_counter(), time.thread_time(), time.process_time()
             (question,) = poll.ask(number)
+            by_clock.append(1e3 * (time.perf_counter() - begun))
             asked.append(1e3 * (time.thread_time() - start))
             of_process.append(1e3 * (time.process_time() - in_all))
             begun = time.perf_counter()
@@ -198,19 +209,24 @@ def calls(url: str) -> dict[str, Any]:
         assert poll.belief().knows(user_of(numbers[0]))
     return {
         "ask_cpu_ms_of_thread_mean_p50_p99_max": _in_short(asked),
-        "ask_cpu_ms_of_process_mean_p50_p99_max": _in_short(of_process), "tell_ms_mean_p50_p99_max": _in_short(told),
+        "ask_cpu_ms_of_process_mean_p50_p99_max": _in_short(of_process), "ask_ms_mean_p50_p99_max": _in_short(by_clock),
+        "tell_ms_mean_p50_p99_max": _in_short(told), "peak_mb": _peak_mb(),
     }  # fmt: skip
 
 
-def start(url: str) -> dict[str, Any]:
+def _peak_mb() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+
+
+def start(url: str, size: tuple[int, int, int]) -> dict[str, Any]:
     """Time to open a poll, and to have its board."""
-    filled(url, 5000, 50_000)
+    _filled_elsewhere(url, size)
     begun, cpu = time.perf_counter(), time.process_time()
     with Poll.open(url, background=False) as poll:
         opened = time.perf_counter() - begun
         poll.board()
         return {"opened_s": round(opened, 2), "board_s": round(time.perf_counter() - begun, 2),
-                "cpu_s": round(time.process_time() - cpu, 2)}  # fmt: skip
+                "cpu_s": round(time.process_time() - cpu, 2), "peak_mb": _peak_mb()}  # fmt: skip
 
 
 def seen(url: str, n: int = 200) -> dict[str, Any]:
@@ -257,6 +273,7 @@ def main() -> None:
     parser.add_argument("--pause", type=float, default=1.7)
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--strategy", default="board")
+    parser.add_argument("--large", action="store_true")
     parser.add_argument("--url")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as place:
@@ -264,7 +281,8 @@ def main() -> None:
         if given.what == "load":
             found = load(url, given.people, min(given.seconds, 120.0), given.processes, given.strategy, given.pause)
         else:
-            found = {"calls": calls, "start": start, "seen": seen}[given.what](url)
+            size = _LARGE if given.large else _FULL
+            found = seen(url) if given.what == "seen" else {"calls": calls, "start": start}[given.what](url, size)
     print(json.dumps(found, indent=1))
 
 
