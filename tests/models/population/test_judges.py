@@ -103,11 +103,15 @@ def test_after_an_update_the_rest_is_what_a_refit_says(many):
     left, right = random_pairs(rng, many, N_ITEMS)
     late, said = {"user": rng.integers(2, size=many), "left": left, "right": right}, rng.choice([-1, 1], many)
     model = Population(**PERSONAL).fit(frame, y, reading={"task": "none"})
-    ours = model.update(late, said, reading={"task": "none"}).people()
-    both = {name: np.concatenate([frame[name], late[name]]) for name in frame}
-    refit = Population(**PERSONAL).fit(both, np.concatenate([y, said]), reading={"task": "none"}).people()
-    for name in ("n", "infit", "outfit"):  # an agreement turns with a sign
-        np.testing.assert_allclose(ours[name].to_numpy(), refit[name].to_numpy(), rtol=0.06)
+    updated = model.update(late, said, reading={"task": "none"}).people()
+    both, said = {name: np.concatenate([frame[name], late[name]]) for name in frame}, np.concatenate([y, said])
+    rest = both["user"] != 5
+    for ours, rows in ((updated, rest | True), (model.forget(user=5).people(), rest)):
+        refit = Population(**PERSONAL).fit(
+            {name: values[rows] for name, values in both.items()}, said[rows], reading={"task": "none"}
+        ).people()  # fmt: skip
+        for name in ("n", "infit", "outfit"):  # an agreement turns with a sign
+            np.testing.assert_allclose(ours[name].to_numpy(), refit[name].to_numpy(), rtol=0.06)
 
 
 def test_of_one_judge_there_is_no_rest():
