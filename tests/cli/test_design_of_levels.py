@@ -75,7 +75,7 @@ def test_answers_to_a_design_are_ranked_with_it(levels, tmp_path):
 
 
 @pytest.mark.parametrize(("text", "options", "said"), [
-    ("a,b\n1,2\n", (), "a row a level"),
+    ("a,b\n1,2\n", (), "has the columns a, b, and a table of levels has a row a level"),
     ("attribute,level,colour\nprice,1,red\nprice,2,\n", (), '"colour" means nothing'),
     ("attribute,level\nprice,1\n", (), "fewer than two"),
     ("attribute,level\nprice,1\n,2\n", (), "names no attribute"),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from predilect._base.text import as_typed, quoted, shown
+from predilect._base.text import as_typed, first_few, quoted, shown
 from predilect.cli.options import Force, OutFile
 from predilect.cli.session import Talk, session
 from predilect.errors import DataError
@@ -117,7 +117,7 @@ def _said(file: Path, table: pl.DataFrame) -> _Levels:
     table = table.rename({name: name.strip().lower() for name in table.columns})
     if not {"attribute", "level"} <= set(table.columns):
         raise DataError(
-            f"{file.name} has the columns {quoted(table.columns)}, and a table of levels has a row a level, with the "
+            f"{file.name} has the columns {first_few(table.columns, 10)}, and a table of levels has a row a level, with the "
             f"columns attribute and level, and perhaps prior, sd and spread: {_EXAMPLE}"
         )
     other = [name for name in table.columns if name not in ("attribute", "level", "prior", "sd", "spread")]
