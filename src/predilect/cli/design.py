@@ -117,8 +117,8 @@ def _said(file: Path, table: pl.DataFrame) -> _Levels:
     table = table.rename({name: name.strip().lower() for name in table.columns})
     if not {"attribute", "level"} <= set(table.columns):
         raise DataError(
-            f"{file.name} has the columns {first_few(table.columns, 10)}, and a table of levels has a row a level, with the "
-            f"columns attribute and level, and perhaps prior, sd and spread: {_EXAMPLE}"
+            f"{file.name} has the columns {first_few(table.columns, 10)}, and a table of levels has a row a level, "
+            f"with the columns attribute and level, and perhaps prior, sd and spread: {_EXAMPLE}"
         )
     other = [name for name in table.columns if name not in ("attribute", "level", "prior", "sd", "spread")]
     if other:
