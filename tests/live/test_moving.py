@@ -72,7 +72,7 @@ def test_a_target_that_has_the_poll_is_refused_and_nothing_is_lost(tmp_path, mon
         rows, others = kept(poll), kept(other)
         for target in ("other.db", "poll.db"):
             told = run("poll", "move", tmp_path / "poll.db", tmp_path / target)
-            assert (told.exit_code, "already" in told.output) == (2, True), told.output
+            assert (told.exit_code, "already" in told.stderr) == (2, True), told.stderr
         monkeypatch.setattr(moving, "_compare", fails)
         with pytest.raises(OutputError, match="differs"):
             moving.move(poll.database, "one", tmp_path / "third.db")
