@@ -38,7 +38,7 @@ wheel: $(VENV)/.created
 	cd $(TRIED) && bin/predilect check "`bin/python -c 'import predilect; print(predilect.__path__[0])'`"/examples/llmfao/comparisons.csv.gz
 	cd $(TRIED) && bin/python -c 'import doctest, sys, predilect; sys.exit(doctest.testmod(predilect).failed)'
 	cd $(TRIED) && bin/python -c 'from importlib.resources import files; p = files("predilect"); \
-		[(p / one).read_bytes() for one in ("py.typed", "live/web/static/poll.css", "cli/desk/templates/read.html")]'
+		[(p / one).read_bytes() for one in ("py.typed", "live/web/static/poll.css", "live/web/texts/de.po", "cli/desk/templates/read.html")]'
 
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest -n $(N_TEST_PROCESSES) --dist worksteal -m "not slow"

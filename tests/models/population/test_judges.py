@@ -121,6 +121,14 @@ def test_of_one_judge_there_is_no_rest():
     assert row["infit"] == pytest.approx(1.0, abs=0.05)  # of half a chance each
 
 
+def test_where_either_answer_is_as_likely_no_answer_is_odd():
+    frame = {"user": ["u"] * 5, "left": ["a"] * 5, "right": ["b"] * 5}
+    row = Population(**POOLED, tie_threshold=0.0).fit(frame, [1, 1, 1, -1, 1]).people().row(0, named=True)
+    assert row["infit_z"] is None
+    assert row["outfit_z"] is None
+    assert row["misfit"] is False
+
+
 def test_answers_about_several_alternatives_have_no_fit():
     rng = np.random.default_rng(5)
     rows = {"user": [], "task": [], "item": [], "chosen": []}

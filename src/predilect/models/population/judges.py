@@ -16,6 +16,7 @@ from predilect.models.population.batches import keyed
 _STEP = 1e-4  # of a margin, for slopes
 _TIED = 1e-6  # of the largest score: what rounding leaves of a margin of which the rest say nothing
 _ROUNDING = 1e-9  # of variances
+_SMALLEST_SD = 1e-6  # of a fit, that is not rounding
 _AT_ONCE = 256  # judges
 # Of a mean square, above which its cube root is not normal: a few answers that nobody expected are all of outfit then
 _LARGEST_SD = np.sqrt(2.0)
@@ -211,6 +212,7 @@ def _of_some(
                 apart[place] += a @ one.covariance @ a
             fit = sums(weight * by * squared) / total
             sd = np.minimum(np.sqrt(apart) / total, _LARGEST_SD)
+            sd[sd < _SMALLEST_SD] = np.nan  # where either answer is as likely, each is as far from what was expected
             yield fit
             yield (np.cbrt(fit) - 1.0) * 3.0 / sd + sd / 3.0  # Wilson and Hilferty
 
