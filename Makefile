@@ -45,9 +45,11 @@ test: $(VENV)/.dev
 
 # A file stays with one process: what its tests share, which may be a minute of fits, is made once. (Groups of tests, as
 # pytest-xdist 3.8 has them, come to nothing with pytest 9.2.) Walks and the files of tests/ itself, of which four take
-# more than a minute, come first: at the end one process would wait for the other.
+# more than a minute, come first: at the end one process would wait for the other. (Of folders within each other pytest 9
+# takes the outer one, in its own order.)
+OTHER_TESTS := $(filter-out tests/walks/ tests/__pycache__/,$(wildcard tests/*/))
 SLOW_TESTS = $(BIN)/python -m pytest -n $(N_TEST_PROCESSES) --dist loadfile --no-loadscope-reorder \
-	--hypothesis-profile thorough tests/walks tests/test_*.py tests
+	--hypothesis-profile thorough tests/walks tests/test_*.py $(OTHER_TESTS)
 
 test-slow: $(VENV)/.outside
 	$(SLOW_TESTS) -m "slow or hypothesis"
