@@ -21,7 +21,6 @@ make.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 import warnings
@@ -37,7 +36,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 from threadpoolctl import threadpool_limits
 
-from benchmarks.store import made_with, read_lines, write_whole
+from benchmarks.store import made_with, missing, read_lines, write_whole
 from predilect import Comparisons, MixedLogit, Population
 from predilect.decisions.conjoint import OF, RULES
 from predilect.errors import ConvergenceWarning
@@ -651,19 +650,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, default=RESULTS)
     given = parser.parse_args(arguments)
     path = given.out / "coverage.jsonl"
-    records = read_lines(path)
-    done = {(one["part"], one["model"], one["n"], one["seed"]) for one in records}
-    given.out.mkdir(parents=True, exist_ok=True)
     with threadpool_limits(1):
-        for part, name, n, seed in runs(given.parts, given.studies):
-            if (part, name, n, seed) in done:
-                continue
-            found = run(part, name, n, seed)
-            records += found
-            with path.open("a", encoding="utf-8") as file:
-                file.writelines(json.dumps(record) + "\n" for record in found)
-            print(part, name, n, seed, file=sys.stderr, flush=True)
-    write_whole({given.out / "coverage.md": page(records, "python -m benchmarks.coverage")})
+        for one, _ in missing(path, ("part", "model", "n", "seed"), runs(given.parts, given.studies), run):
+            print(*one, file=sys.stderr, flush=True)
+    write_whole({given.out / "coverage.md": page(read_lines(path), "python -m benchmarks.coverage")})
     return 0
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.store import made_with, read_lines, write_whole
+from benchmarks.store import made_with, missing, read_lines, write_whole
 from predilect import Population
 
 RESULTS = Path(__file__).parent / "results"
@@ -170,18 +170,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, default=RESULTS)
     given = parser.parse_args(arguments)
     path = given.out / "groups.jsonl"
-    given.out.mkdir(parents=True, exist_ok=True)
-    records = read_lines(path)
-    done = {(r["cell"], r["seed"]) for r in records}
-    for name in given.cells.split(";"):
-        for seed in range(CELLS[name].seeds if given.seeds is None else given.seeds):
-            if (name, seed) in done:
-                continue
-            records.append(record := run(name, seed))
-            with path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(record) + "\n")
-            print(record, file=sys.stderr, flush=True)
-    records.sort(key=lambda r: (list(CELLS).index(r["cell"]), r["seed"]))
+    wanted = (
+        (name, seed) for name in given.cells.split(";")
+        for seed in range(CELLS[name].seeds if given.seeds is None else given.seeds)
+    )  # fmt: skip
+    for _, (record,) in missing(path, ("cell", "seed"), wanted, run):
+        print(record, file=sys.stderr, flush=True)
+    records = sorted(read_lines(path), key=lambda r: (list(CELLS).index(r["cell"]), r["seed"]))
     write_whole({path: "".join(json.dumps(r) + "\n" for r in records), given.out / "groups.md": page(records)})
     return 0
 

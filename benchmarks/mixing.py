@@ -11,7 +11,6 @@ coefficients.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 import warnings
@@ -23,7 +22,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from benchmarks.store import made_with, read_lines, write_whole
+from benchmarks.store import made_with, missing, read_lines, write_whole
 from predilect import MixedLogit
 from predilect._base.json import plain
 from predilect.choice.mixed_logit import training
@@ -214,20 +213,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, default=RESULTS)
     given = parser.parse_args(arguments)
     path = given.out / "mixing.jsonl"
-    given.out.mkdir(parents=True, exist_ok=True)
-    records = read_lines(path)
-    done = {(record["study"], record["seed"]) for record in records}
     wanted = [(name, 0) for name in given.studies.split(";") if name]
     wanted += [("coverage", seed) for seed in range(given.coverage)]
     run("100 x 4", 0, n_draws=20)  # compiles
-    for name, seed in wanted:
-        if (name, seed) in done:
-            continue
-        records.append(record := run(name, seed))
-        with path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(record) + "\n")
+    for _, (record,) in missing(path, ("study", "seed"), wanted, run):
         print(record, file=sys.stderr, flush=True)
-    write_whole({given.out / "mixing.md": page(records, "python -m benchmarks.mixing")})
+    write_whole({given.out / "mixing.md": page(read_lines(path), "python -m benchmarks.mixing")})
     return 0
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import copy
-import json
 import math
 import sys
 import time
@@ -23,7 +22,7 @@ import numpy.typing as npt
 
 from benchmarks.datasets import TASKS
 from benchmarks.metrics import CalibrationBins, calibration_bins, calibration_error
-from benchmarks.store import made_with, read_lines, write_whole
+from benchmarks.store import made_with, missing, read_lines, write_whole
 from benchmarks.task import Task, without_absent
 from predilect import Population
 from predilect.data import Comparisons
@@ -202,19 +201,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, default=RESULTS)
     given = parser.parse_args(arguments)
     path = given.out / "newcomers.jsonl"
-    records = read_lines(path)
-    done = {(r["code"], r["task"], r["seed"]) for r in records}
-    given.out.mkdir(parents=True, exist_ok=True)
-    for seed in range(given.seeds):
-        for task in given.tasks.split(","):
-            if (given.code, task, seed) in done:
-                continue
-            found = run(task, seed, given.code)
-            records += found
-            with path.open("a", encoding="utf-8") as file:
-                file.writelines(json.dumps(record) + "\n" for record in found)
-            print(task, seed, *(f"{r['known']}: {r['calibrated'][0]:.4f}" for r in found), file=sys.stderr, flush=True)
-    write_whole({given.out / "newcomers.md": page(records, "python -m benchmarks.newcomers")})
+    wanted = ((task, seed, given.code) for seed in range(given.seeds) for task in given.tasks.split(","))
+    for (task, seed, _), found in missing(path, ("task", "seed", "code"), wanted, run):
+        print(task, seed, *(f"{r['known']}: {r['calibrated'][0]:.4f}" for r in found), file=sys.stderr, flush=True)
+    write_whole({given.out / "newcomers.md": page(read_lines(path), "python -m benchmarks.newcomers")})
     return 0
 
 

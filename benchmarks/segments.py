@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from scipy.special import log_ndtr
 
-from benchmarks.store import made_with, read_lines, write_whole
+from benchmarks.store import made_with, missing, read_lines, write_whole
 from predilect import Population
 from predilect.data import PersonFeatures
 from predilect.errors import ConvergenceWarning, DataWarning
@@ -228,18 +228,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, default=RESULTS)
     given = parser.parse_args(arguments)
     path = given.out / "segments.jsonl"
-    given.out.mkdir(parents=True, exist_ok=True)
+    wanted = ((name, seed, model) for seed in range(given.seeds) for name in given.cells.split(";") for model in MODELS)
+    for _, (record,) in missing(path, ("cell", "seed", "model"), wanted, run):
+        print(record, file=sys.stderr, flush=True)
     records = read_lines(path)
-    done = {(r["cell"], r["seed"], r["model"]) for r in records}
-    for seed in range(given.seeds):
-        for name in given.cells.split(";"):
-            for model in MODELS:
-                if (name, seed, model) in done:
-                    continue
-                records.append(record := run(name, seed, model))
-                with path.open("a", encoding="utf-8") as file:
-                    file.write(json.dumps(record) + "\n")
-                print(record, file=sys.stderr, flush=True)
     records.sort(key=lambda r: (list(CELLS).index(r["cell"]), r["seed"], MODELS.index(r["model"])))
     write_whole({path: "".join(json.dumps(r) + "\n" for r in records), given.out / "segments.md": page(records)})
     return 0

@@ -9,7 +9,7 @@ import os
 import platform
 import tempfile
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ __all__ = [
     "difference",
     "made_with",
     "mean_and_error",
+    "missing",
     "pack_predictions",
     "pooled_calibration",
     "pooled_floor",
@@ -117,6 +118,26 @@ class Store:
 def read_lines(path: Path) -> list[Record]:
     """Records of a file with one a line; none if it is not there yet."""
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
+
+
+def missing(
+    path: Path, keys: Sequence[str], wanted: Iterable[tuple[Any, ...]], run: Callable[..., Record | list[Record]]
+) -> Iterator[tuple[tuple[Any, ...], list[Record]]]:
+    """Make what a file of JSON lines lacks of what is wanted, and keep it as soon as it is made.
+
+    A record is one of ``wanted`` by its fields ``keys``; ``run(*one)`` makes it, or several. Gives each that was made,
+    with its records.
+    """
+    done = {tuple(record[key] for key in keys) for record in read_lines(path)}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for one in wanted:
+        if one in done:
+            continue
+        made = run(*one)
+        records = made if isinstance(made, list) else [made]
+        with path.open("a", encoding="utf-8") as file:
+            file.writelines(json.dumps(record) + "\n" for record in records)
+        yield one, records
 
 
 def made_with(command: str) -> str:

@@ -11,6 +11,7 @@ import sys
 import time
 import urllib.request
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -19,8 +20,11 @@ pytest.importorskip("fastapi", reason="needs predilect[live]")
 
 from cli.running import run
 from live.polls import answered, made
-from predilect.cli.poll import _without_password
+from predilect.cli.poll import ExportName, KindName, RoleName, StrategyName, _without_password
 from predilect.live import Poll
+from predilect.live.exports import Export
+from predilect.live.settings import Kind, Strategy
+from predilect.live.state import Role
 from predilect.live.web.serving import Serving
 
 
@@ -32,6 +36,13 @@ def poll(tmp_path):
     made = run("poll", "new", tmp_path / "poll.db", tmp_path / "ideas.txt", *settings, "--format", "json")
     assert made.exit_code == 0, made.output
     return tmp_path / "poll.db", json.loads(made.stdout)["token"]
+
+
+@pytest.mark.parametrize(
+    ("names", "there"), [(KindName, Kind), (StrategyName, Strategy), (ExportName, Export), (RoleName, Role)]
+)
+def test_the_command_offers_what_there_is(names, there):
+    assert tuple(names) == get_args(there)
 
 
 def test_a_poll_is_made_answered_and_exported(poll, tmp_path):

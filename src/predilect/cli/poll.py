@@ -112,11 +112,10 @@ def new(
             for host in _not_shown(made):
                 talk.warn(f"Images of {host} are not shown without --set images={host}, as it sees who looks at them")
             told = {"poll": made.name, "items": len(given), "token": made.token}
-            if talk.kind == "table":
-                talk.say(f"A poll of {len(given)} items, {made.name}. Serve it: predilect poll serve {as_typed(poll)}")
-                talk.show(f"The organiser's token, which is shown this once: {made.token}")
-            else:
-                _print(talk, [told], "poll-new", told)
+            _hand_over(
+                talk, f"The organiser's token, which is shown this once: {made.token}", "poll-new", told,
+                said=f"A poll of {len(given)} items, {made.name}. Serve it: predilect poll serve {as_typed(poll)}",
+            )  # fmt: skip
 
 
 @app.command("serve")
@@ -471,11 +470,7 @@ def token(
             what, made = "key", opened.webhook_key
         else:
             what, made = ("token", opened.new_token()) if pid is None else ("signature", opened.sign(pid))
-        if talk.kind == "table":
-            talk.show(made)
-        else:
-            told = {"poll": opened.name, what: made}
-            _print(talk, [told], "poll-token", told)
+        _hand_over(talk, made, "poll-token", {"poll": opened.name, what: made})
 
 
 @app.command("invite")
@@ -498,19 +493,15 @@ def invite(
     """
     with session(ctx.obj) as talk, _open(poll, name) as opened:
         if who is None:
-            _print(talk, [one._asdict() for one in opened.organisers()], "poll-organisers", {
-                "poll": opened.name, "organisers": [one._asdict() for one in opened.organisers()],
-            })  # fmt: skip
+            rows = [one._asdict() for one in opened.organisers()]
+            _print(talk, rows, "poll-organisers", {"poll": opened.name, "organisers": rows})
             return
         number, token = opened.invite(who, role.value)
         told = {"poll": opened.name, "number": number, "name": who, "role": role.value, "token": token}
-        if talk.kind == "table":
-            talk.say(
-                f"{who} is a {role.value} of {opened.name}. Their link: .../o/{opened.name}/in/TOKEN, with the token"
-            )
-            talk.show(token)
-        else:
-            _print(talk, [told], "poll-invite", told)
+        _hand_over(
+            talk, token, "poll-invite", told,
+            said=f"{who} is a {role.value} of {opened.name}. Their link: .../o/{opened.name}/in/TOKEN, with the token",
+        )  # fmt: skip
 
 
 @app.command("revoke")
@@ -662,6 +653,16 @@ def _settings(said: list[str]) -> dict[str, Any]:
             raise DataError(f'a setting is KEY=VALUE, such as limit=20; got "{one}"')
         found[key.replace("-", "_")] = value
     return read_settings(found, ",")
+
+
+def _hand_over(talk: Talk, secret: str, schema: str, document: dict[str, Any], said: str = "") -> None:
+    """Show what is shown this once: alone on a terminal, below what is ``said`` of it, or in a document."""
+    if talk.kind != "table":
+        _print(talk, [document], schema, document)
+        return
+    if said:
+        talk.say(said)
+    talk.show(secret)
 
 
 def _print(talk: Talk, rows: list[dict[str, Any]], schema: str, document: dict[str, Any]) -> None:

@@ -29,19 +29,15 @@ def may(who: Organiser, role: Role) -> bool:
     return ROLES.index(who.role) >= ROLES.index(role)
 
 
+def check_role(who: Organiser, role: Role) -> None:
+    """Refused for whoever may not do what is for a role."""
+    if not may(who, role):
+        raise Refused(f"this is not for a {who.role} of the poll", 403)
+
+
 def role_of_export(kind: str, show_pids: bool) -> Role:
     """Who may have an export at least: outer references, and the log as it is, are for organisers."""
     return "organiser" if show_pids or kind == "events" else "reader"
-
-
-def allowed(state: PollState, by: int, role: Role) -> Organiser:
-    """The organiser of a number, if they may do what is for a role; Refused otherwise."""
-    who = state.organisers.get(by)
-    if who is None:
-        raise Refused("this link was taken back", 403)
-    if not may(who, role):
-        raise Refused(f"this is not for a {who.role} of the poll", 403)
-    return who
 
 
 def acted(state: PollState, verb: str, said: tuple[Any, ...], by: int) -> Writing:
@@ -49,7 +45,10 @@ def acted(state: PollState, verb: str, said: tuple[Any, ...], by: int) -> Writin
     act = ACTS.get(verb)
     if act is None:
         raise Unfit(f"there is nothing like {quoted(verb)} to do.{did_you_mean(verb, ACTS)}")
-    allowed(state, by, act.role)
+    who = state.organisers.get(by)
+    if who is None:
+        raise Refused("this link was taken back", 403)
+    check_role(who, act.role)
     plan = act.decide(state, *said)
     return replace(plan, events=[one._replace(payload={**one.payload, "by": by}) for one in plan.events])
 

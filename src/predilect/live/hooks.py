@@ -114,7 +114,7 @@ def post(url: str, body: bytes, key: str, *, to_own_network: bool = False) -> No
     parts = urlsplit(url)
     host, is_secure = parts.hostname or "", parts.scheme == "https"
     if not is_secure and not to_own_network:
-        raise OutputError("it is told by https:// alone")
+        raise OutputError("notices go to https:// alone")
     port = parts.port or (443 if is_secure else 80)
     place = _place(host, port, to_own_network)
     connection = (_Secure if is_secure else _Plain)(host, port, place)

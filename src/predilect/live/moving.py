@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -67,9 +68,9 @@ def _compare(reading: sa.Connection, writing: sa.Connection, old: int, new: int)
     """OutputError unless the same rows are in both."""
     for table in _TABLES:
         columns = [column.name for column in table.columns if column.name != "poll"]
-        pairs = (
-            [tuple(row._mapping[one] for one in columns) for row in _rows(connection, table, poll)]
+        here, there = (
+            (tuple(row._mapping[one] for one in columns) for row in _rows(connection, table, poll))
             for connection, poll in ((reading, old), (writing, new))
         )
-        if next(pairs) != next(pairs):
+        if any(one != other for one, other in zip_longest(here, there)):
             raise OutputError(f"what was written of {table.name} is not read again as it was. Nothing was moved")

@@ -32,7 +32,7 @@ TIMES = ("opens", "closes")
 
 
 class Setting(NamedTuple):
-    """A setting as people are told of it and asked for it."""
+    """What a setting is, as forms, the command, the API and the reference show it."""
 
     name: str
     form: str  # how it is asked for: "text", "page", "choice", "switch", "whole", "number", "list", "hosts", "secret"
@@ -270,7 +270,7 @@ class Settings(BaseModel):
     )
     webhook: Annotated[str, AfterValidator(_webhook)] = _setting(
         "elsewhere",
-        "Address that is told of proposals and of a first place that is clear, https://...; empty: nobody is.",
+        "Address that gets news of proposals and of a clear first place, https://...; empty: none is sent.",
         form="secret",
         default="", max_length=2000,
     )  # fmt: skip
@@ -313,7 +313,7 @@ class Settings(BaseModel):
         known = described()
         for name in values:
             if name not in known:
-                raise DataError(f'a poll has no setting "{one_line(name)}".{did_you_mean(name, known)}')
+                raise _unknown(name)
         if "question" not in values:
             raise DataError("a poll needs a question, such as question='Which idea should we do first?'")
         return cls(**values)
@@ -339,6 +339,10 @@ def _described(name: str, told: dict[str, Any]) -> Setting:
     return Setting(name, form, told["section"], told["description"], default, takes, choices, low, high, longest)
 
 
+def _unknown(name: str) -> DataError:
+    return DataError(f'a poll has no setting "{one_line(name)}".{did_you_mean(name, described())}')
+
+
 def read_settings(said: Mapping[str, str], between: str = "") -> dict[str, Any]:
     """Values of settings from what somebody wrote of each; DataError for what is no setting, or no value of one.
 
@@ -348,7 +352,7 @@ def read_settings(said: Mapping[str, str], between: str = "") -> dict[str, Any]:
     found = {}
     for name, text in said.items():
         if name not in known:
-            raise DataError(f'a poll has no setting "{one_line(name)}".{did_you_mean(name, known)}')
+            raise _unknown(name)
         found[name] = known[name].read(text, between)
     return found
 
@@ -417,7 +421,7 @@ def _in_words(error: ValidationError, values: Mapping[str, Any]) -> DataError:
     name = str(first["loc"][0]) if first["loc"] else ""
     known = described()
     if name not in known:
-        return DataError(f'a poll has no setting "{one_line(name)}".{did_you_mean(name, known)}')
+        return _unknown(name)
     if first["type"] == "missing":
         return DataError(f"a poll needs its {name}")
     meant = did_you_mean(values[name], known[name].choices) if known[name].choices else ""

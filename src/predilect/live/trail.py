@@ -84,8 +84,8 @@ def _acts(
     elif kind == "erased":
         yield "erased", user_of(said["number"])
     else:
-        act = {"active": "accepted"}.get(said.get("state", "retired"), said.get("state", "retired"))
-        yield act, called(said["item"])
+        become = said.get("state", "retired")
+        yield "accepted" if become == "active" else become, called(said["item"])
 
 
 def _short(name: str, value: Any) -> str:

@@ -56,6 +56,10 @@ class _States:
             covariance[..., p, :] = covariance[..., :, p] = 0.0
         return cls(mean, covariance, kind, columns.report)
 
+    def state_of(self, level: int) -> int:
+        """The state that a coefficient is of, the largest of those that it is a sum of."""
+        return int(np.abs(self.report[level]).argmax())
+
     def variance(self, level: int) -> FloatArray:
         """Of a coefficient that is a sum of states, (S, K)."""
         row = self.report[level]
@@ -63,8 +67,7 @@ class _States:
 
     def amount(self, level: int) -> _Amount | None:
         """A coefficient that is log-normal, or the same for all people of a class; None for others."""
-        row = self.report[level]
-        place = int(np.abs(row).argmax())
+        row, place = self.report[level], self.state_of(level)
         if self.kind[place] in (NEGATIVE, POSITIVE):
             sign = np.full(self.mean.shape[:2], float(self.kind[place] * np.sign(row[place])))
             m = self.mean[..., place] + np.log(np.abs(row[place]))
@@ -91,9 +94,8 @@ def pay_of_people(law: Mixture, columns: ItemColumns, price: int) -> PayOfPeople
     n = len(columns.report)
     median, mean, top = np.ones((len(law.B), n)), np.ones((len(law.B), n)), np.zeros(n)
     for level in (k for k in range(n) if k != price):
-        row, z = states.report[level], states.amount(level)
+        row, z, place = states.report[level], states.amount(level), states.state_of(level)
         if z is not None:
-            place = int(np.abs(row).argmax())
             v = np.maximum(z.v + y.v - 2.0 * np.where(z.v > 0.0, y.with_states[..., place], 0.0), 0.0)
             side, m = -y.sign * z.sign, z.m - y.m
             with np.errstate(over="ignore"):
@@ -104,7 +106,7 @@ def pay_of_people(law: Mixture, columns: ItemColumns, price: int) -> PayOfPeople
             a, r, v = -y.sign * (states.mean @ row), -y.sign * (y.with_states @ row), y.v
             with np.errstate(over="ignore"):
                 means, medians = (a - r) * np.exp(0.5 * v - y.m), a * np.exp(-y.m)
-            is_triangular = states.kind[int(np.abs(row).argmax())] == TRIANGULAR
+            is_triangular = states.kind[place] == TRIANGULAR
             distribution = _of_normals(a, states.variance(level), r, y, law.share, is_triangular)
         of_one_form = medians.shape[1] == 1 and (z is not None or not v.any())
         median[:, level] = medians[:, 0] if of_one_form else _median(distribution, (law.share * medians).sum(axis=1))

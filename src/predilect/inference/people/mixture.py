@@ -267,15 +267,15 @@ def means_of_groups(crowd: Crowd, found: Camps, n_resamples: int, seed: int, *, 
     offset = np.zeros(len(Phi)) if posterior.basis is None or not posterior.basis.has_own else posterior.basis.offset
     K = len(found.share)
 
-    def after(weight: FloatArray, n_iter: int, scale: float | None = None) -> tuple[FloatArray, FloatArray, float]:
-        """Shares, utilities and log evidence after EM with Σ held at so many times what was found; None: and sites."""
+    def after(
+        weight: FloatArray, n_iter: int, Sigma: FloatArray, sites: list[Sites], n_sweeps: int = 0
+    ) -> tuple[FloatArray, FloatArray, float]:  # fmt: skip
+        """Shares, utilities and log evidence after EM with Σ held, and sites too, unless they are swept, in place."""
         share, belongs, evidence = found.share, found.belongs, 0.0
         mean = [posterior.m + found.A @ b for b in found.b]
-        sites = found.sites if scale is None else [one.copy() for one in found.sites]
         for number in range(n_iter):
-            at = [crowd.law(one, Sigma if scale is None else scale * Sigma) for one in mean]
-            if number or scale is not None:
-                n_sweeps = 0 if scale is None else _SWEEPS
+            at = [crowd.law(one, Sigma) for one in mean]
+            if number or n_sweeps:
                 log_z = np.column_stack(
                     [crowd.evidences(law, one, n_sweeps) for law, one in zip(at, sites, strict=True)]
                 ) + np.log(share)  # fmt: skip
@@ -293,16 +293,19 @@ def means_of_groups(crowd: Crowd, found: Camps, n_resamples: int, seed: int, *, 
             evidence -= 0.5 * (np.sum(away @ prior * away) + sum(root.log_det() for root in roots))
         return share, np.array(mean) @ rows.T + (offset - offset.mean()), evidence
 
-    share, mean, _ = after(crowd.weight, _AGAIN)
+    def scaled(scale: float) -> tuple[FloatArray, float]:
+        return after(crowd.weight, _SCALED, scale * Sigma, [one.copy() for one in found.sites], _SWEEPS)[1:]
+
+    share, mean, _ = after(crowd.weight, _AGAIN, Sigma, found.sites)
     users, widen = crowd.order[belong[crowd.order]], math.sqrt(belong.mean())
     rng = np.random.default_rng([seed, n_resamples])
-    moved, chance = _of_scales(lambda scale: after(crowd.weight, _SCALED, scale)[1:])
+    moved, chance = _of_scales(scaled)
     shares, means = [], []
     for _ in range(n_resamples):
         times = np.bincount(rng.integers(len(users), size=len(users)), minlength=len(users))
         weight = np.zeros(len(crowd.order))
         weight[users] = crowd.weight[users] * times
-        one, other, _ = after(weight, _AGAIN)
+        one, other, _ = after(weight, _AGAIN, Sigma, found.sites)
         shares.append(share + widen * (one - share))
         means.append(mean + widen * (other - mean) + moved[rng.choice(len(moved), p=chance)])
     covariance = rows @ Sigma

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from starlette.requests import Request
 from starlette.responses import Response
 
-from predilect.live.acts import may
+from predilect.live.acts import check_role
 from predilect.live.given import Refused
 from predilect.live.poll import Poll
 from predilect.live.state import Organiser, Role
@@ -89,8 +89,7 @@ class Access:
         ruler = self.organiser(request, poll)
         if ruler is None:
             raise Refused("this is for the organiser. Sign in with the token", 403)
-        if not may(ruler.who, role):
-            raise Refused(f"this is not for a {ruler.who.role} of the poll", 403)
+        check_role(ruler.who, role)
         return ruler
 
     def watched(self, request: Request) -> list[Poll]:

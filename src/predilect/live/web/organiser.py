@@ -23,7 +23,7 @@ from predilect.live.state import TOLD, Item, Organiser, Role
 from predilect.live.web.access import address_of
 from predilect.live.web.api import Stored, ThePoll, access_of
 from predilect.live.web.hosting import form_token
-from predilect.live.web.pages import Field, page, page_language, said_in, to
+from predilect.live.web.pages import Field, page, page_language, said_in, to, whole_address
 from predilect.live.web.results import Criterion, beside_of, crowd, in_the_room, link_of, pictured, rows_of
 
 routes = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
@@ -297,8 +297,7 @@ def change_organisers(
         _, token = poll.invite(name, role, by=me.number)
     except DataError as error:
         return _organisers_page(request, poll, more, wrong=str(error))
-    link = f"{request.base_url}".rstrip("/") + f"/o/{poll.name}/in/{token}"
-    return _organisers_page(request, poll, more, made=link)
+    return _organisers_page(request, poll, more, made=whole_address(request, f"/o/{poll.name}/in/{token}"))
 
 
 @routes.get("/o/{poll}/report")
@@ -333,9 +332,13 @@ def new(request: Request) -> Response:
 
 
 def _new_page(request: Request, said: dict[str, str], wrong: str = "") -> Response:
-    defaults = _form_of(Settings(question="?")) | {"question": ""}
-    return page(request, "new.html", None, wrong=wrong, said={"code": "", "items": "", "draft": ""} | defaults | said,
-                sections=sections(), status=400 if wrong else 200)  # fmt: skip
+    there = {"code": "", "items": "", "draft": ""} | _defaults() | said
+    return page(request, "new.html", None, wrong=wrong, said=there, sections=sections(), status=400 if wrong else 200)
+
+
+def _defaults() -> dict[str, str]:
+    """Settings of a new poll as their form has them, before somebody says what is asked."""
+    return _form_of(Settings(question="?")) | {"question": ""}
 
 
 @routes.post("/new")
@@ -351,8 +354,7 @@ def _create(request: Request, said: dict[str, str]) -> Response:
         access.attempts.take(address_of(request))
         raise Refused("this is not the code of this server, which it printed when it started", 403)
     try:
-        # What a form shows as it is by default was not said.
-        defaults = _form_of(Settings(question="?")) | {"question": ""}
+        defaults = _defaults()  # what a form shows as it is by default was not said
         moved = {name: text for name, text in said.items() if name in defaults and text != defaults[name]}
         made = access.host.create(
             items=lines(said.get("items", "")), draft=said.get("draft") == "yes", **read_settings(moved)

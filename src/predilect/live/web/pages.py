@@ -68,6 +68,11 @@ def is_participants(request: Request) -> bool:
     return str(request.scope["path"]).removeprefix(access_of(request).root).startswith("/p/")
 
 
+def whole_address(request: Request, path: str) -> str:
+    """The address of a path, with scheme and host."""
+    return f"{request.base_url}".rstrip("/") + path
+
+
 def page_language(request: Request, poll: Poll | None) -> str:
     """The language of a page: what was chosen, or what the browser asks for."""
     default = LANGUAGES[0] if poll is None or poll.settings.language not in LANGUAGES else poll.settings.language
@@ -379,7 +384,7 @@ def report(request: Request, poll: ThePoll, csrf: Field = "", item: Field = "") 
 def me(request: Request, poll: ThePoll) -> Response:
     """What a participant can do about what is kept of them."""
     visitor = access_of(request).needed(request, poll)
-    link = f"{request.base_url}".rstrip("/") + f"/p/{poll.name}/r/{quote(visitor.secret)}"
+    link = whole_address(request, f"/p/{poll.name}/r/{quote(visitor.secret)}")
     return page(request, "me.html", poll, csrf=form_token(visitor.secret, poll.name), link=link)
 
 

@@ -13,7 +13,7 @@ from predilect.live.belief import DUELS
 from predilect.live.given import Refused
 from predilect.live.poll import Poll
 from predilect.live.web.api import ThePoll, access_of
-from predilect.live.web.pages import page, page_language
+from predilect.live.web.pages import page, page_language, whole_address
 from predilect.live.web.texts import Speech
 from predilect.show.charts.chart import Chart, Row, Whiskers, isolated, name_of
 from predilect.show.charts.on_axes import can_plot, figure_of
@@ -79,7 +79,7 @@ def public(poll: Poll) -> None:
 
 def link_of(request: Request, poll: Poll) -> str:
     """The participants' address."""
-    return f"{request.base_url}".rstrip("/") + f"/p/{poll.name}"
+    return whole_address(request, f"/p/{poll.name}")
 
 
 def in_the_room(request: Request, poll: Poll, criterion: int) -> Response:
