@@ -114,6 +114,16 @@ def test_a_new_day_joins_its_people(tmp_path):
     assert parts.n_by_item.sum() == 2.0 * both.n_answers
 
 
+def test_answers_are_not_added_where_somebody_keeps_notes(tmp_path):
+    in_parts(tmp_path, votes(30))
+    (notes := tmp_path / "parts" / "notes.txt").write_text("mine")
+    with pytest.raises(DataError, match=r"first: notes\.txt.*Move that elsewhere"):
+        partition(tmp_path / "votes.csv", tmp_path / "parts", add=True)
+    assert notes.read_text() == "mine"
+    notes.unlink()
+    assert partition(tmp_path / "votes.csv", tmp_path / "parts", add=True).n_answers == 2 * len(votes(30))
+
+
 def test_several_files_and_integer_ids(tmp_path):
     frame = votes(20).with_columns(user=pl.col("user").str.strip_prefix("p").cast(pl.Int64))
     frame[:70].write_parquet(tmp_path / "a.parquet")

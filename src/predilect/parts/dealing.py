@@ -71,6 +71,7 @@ def partition(
         As of :func:`predilect.read`. The first block of the first file decides how all is read.
     add : bool, default False
         Add the answers to the parts that are in ``out``; more of the people who are there join their part.
+        The folder must hold nothing but parts, as it is written anew.
     overwrite : bool, default False
         Replace parts that are in ``out``.
     watch : callable, optional
@@ -157,11 +158,10 @@ def partition_files(
 
 def _old_parts(out: Path, add: bool, overwrite: bool) -> Parts | None:
     """Parts to which answers are added, or None; DataError if the folder may not be written."""
-    if add:
-        return Parts.open(out)
-    if not out.exists():
+    old = Parts.open(out) if add else None
+    if old is None and not out.exists():
         return None
-    if not overwrite:
+    if old is None and not overwrite:
         raise DataError(
             f"{out} exists already. Choose another folder, add the answers to its parts "
             f"({either('--add', 'add=True')}), or replace it ({either('--force', 'overwrite=True')})"
@@ -171,9 +171,10 @@ def _old_parts(out: Path, add: bool, overwrite: bool) -> Parts | None:
         other = f"no {MANIFEST}"
     if other:
         raise DataError(
-            f"{out} holds what is no part (first: {other}), and will not be replaced. Choose another folder"
+            f"{out} holds what is no part (first: {other}), and will not be replaced. "
+            + ("Move that elsewhere first" if old is not None else "Choose another folder")
         )
-    return None
+    return old
 
 
 def _file_of(part: int) -> str:

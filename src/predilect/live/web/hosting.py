@@ -88,6 +88,11 @@ class Host:
         """What a function makes of every poll that is open."""
         return [what(poll) for poll in list(self._polls.values())]
 
+    def every(self) -> list[Poll]:
+        """Every poll, opened if it is not yet; without those that cannot be read, which ``lost`` names."""
+        lost = self.lost()
+        return [self.poll(name) for name in self.names() if name not in lost]
+
     def close(self) -> None:
         """Finish what is being written, and let go of everything."""
         self.each(Poll.disconnect)
