@@ -131,7 +131,7 @@ def separation_reliability(utilities: Utilities) -> float:
     v / (v + e), with v the variance over the items of the posterior means and e the mean of the posterior variances:
     means of a Bayesian fit are drawn together, and v + e is the variance of the utilities themselves.
     """
-    score, sd, *_ = _scores(utilities)
+    score, sd, *_ = _scores(utilities.in_sure_unit())
     observed, error = float(np.mean(score**2)), float(np.mean(sd**2))
     return observed / (observed + error) if observed + error else 0.0
 

@@ -119,6 +119,8 @@ class Scale:
             return _shares(utilities, mean, self.log_odds)
         factor, base, weights = self.per_probit, self.base, None
         if self.name == "0-100":
+            utilities = utilities.in_sure_unit()  # of a range any unit is as much
+            sd = np.sqrt(np.maximum(utilities.centred_marginals()[1], 0.0))
             low, high = float(mean.min()), float(mean.max())
             factor = 100.0 / ((high - low) or 1.0)  # where all are equal, all are at 50
             base, mean = 50.0, mean - 0.5 * (low + high)

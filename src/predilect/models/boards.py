@@ -499,9 +499,10 @@ class RankingEstimator(Asking, Predicting):
         mean, covariance : arrays of float, shapes (n_items,) and (n_items, n_items)
         """
         now = self._now()
-        if user is None:
-            return _centred(*now.posterior_.consensus())
-        return _centred(*now.posterior_.calibrated(now._user_or_unseen(user)).dense())
+        crowd = user is None
+        found = now.posterior_.crowd() if crowd else now.posterior_.calibrated(now._user_or_unseen(user))
+        mean, covariance = _centred(*found.dense())
+        return mean, covariance + np.outer(found.unit_sd * mean, found.unit_sd * mean)
 
     @abstractmethod
     def describe(self) -> list[str]:

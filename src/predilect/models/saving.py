@@ -33,7 +33,7 @@ Read = TypeVar("Read")
 _HEADERS = threading.Lock()
 
 SCHEMA = "predilect/model"
-FORMAT_VERSION = 9
+FORMAT_VERSION = 10
 _DEEPEST = 50  # levels of nesting in what is read and kept as it is
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Annotated, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
@@ -55,6 +55,8 @@ class Utilities:
     items: Annotated[IntArray, optional(codes("*", "I", "int64"))]  # the k items
     # residual variance of the other items, (n_items,); empty without residuals
     own: Annotated[FloatArray, optional(amounts("I"))]
+    # how unsure the unit is in which all are told: sd of a factor of f less its mean over the items; no order changes
+    unit_sd: float = field(default=0.0, kw_only=True)
 
     @property
     def triangle(self) -> Annotated[FloatArray, numbers("*", SINGLE)]:
@@ -99,6 +101,10 @@ class Utilities:
         square = factor * factor
         return replace(self, mean=factor * self.mean, covariance=square * self.covariance, own=square * self.own)
 
+    def in_sure_unit(self) -> Self:
+        """The same, of which a multiple says as much."""
+        return replace(self, unit_sd=0.0) if self.unit_sd else self
+
     def widened(self, factor: float) -> Self:
         """The same means, with variances multiplied."""
         if factor == 1.0:
@@ -118,7 +124,7 @@ class Utilities:
     def among(self, items: IntArray) -> Self:
         """Utilities of some different items, by code, in this order."""
         if self.Phi is None:
-            return type(self).of(self.mean[items], self.covariance[np.ix_(items, items)])
+            return replace(self, mean=self.mean[items], covariance=self.covariance[np.ix_(items, items)])
         place = np.full(len(self.mean), -1)
         place[items] = np.arange(len(items))
         M, kept = self.Phi.shape[1], np.flatnonzero(place[self.items] >= 0)
@@ -159,21 +165,27 @@ class Utilities:
 
         ``weights``: of that mean, (n_items,), with sum 1; by default all the same.
         """
+        if weights is None:
+            mean, var = self.mean - self.mean.mean(), self._variance_about_all()
+        else:
+            mean, var = self.mean - weights @ self.mean, self._variance_about(weights)
+        return mean, var + (self.unit_sd * mean) ** 2
+
+    def _variance_about_all(self) -> FloatArray:
+        """Variances of utilities less their mean, (n_items,), in a unit that is sure."""
         n = len(self.mean)
-        if weights is not None:
-            return self.mean - weights @ self.mean, self._variance_about(weights)
         if self.Phi is None:
             row = self.covariance.mean(axis=0)
-            return self.mean - self.mean.mean(), np.diagonal(self.covariance) - 2.0 * row + row.mean()
+            return np.asarray(np.diagonal(self.covariance) - 2.0 * row + row.mean())
         rows = self.rows()
         rows = rows - rows.mean(axis=0)
-        var = np.einsum("ij,ij->i", rows @ self.covariance, rows)
+        var: FloatArray = np.einsum("ij,ij->i", rows @ self.covariance, rows)
         if len(self.own):
             var = var + self.own * (1.0 - 2.0 / n) + self.own.mean() / n
-        return self.mean - self.mean.mean(), var
+        return var
 
     def _variance_about(self, weights: FloatArray) -> FloatArray:
-        """Variances of utilities less their weighted mean, (n_items,)."""
+        """Variances of utilities less their weighted mean, (n_items,), in a unit that is sure."""
         if self.Phi is None:
             row = self.covariance @ weights
             return np.diagonal(self.covariance) - 2.0 * row + weights @ row
@@ -192,8 +204,10 @@ class Utilities:
     def differences(self, left: IntArray, right: IntArray) -> Differences:
         """What is known of f(left) - f(right), (n,)."""
         mean, variance = self.margins(left, right)
-        sd = np.sqrt(np.maximum(variance, 0.0))
-        return Differences(mean, variance, mean - Z_95 * sd, mean + Z_95 * sd, _p_positive(mean, sd))
+        p_better = _p_positive(mean, np.sqrt(np.maximum(variance, 0.0)))
+        variance = variance + (self.unit_sd * mean) ** 2
+        reach = Z_95 * np.sqrt(np.maximum(variance, 0.0))
+        return Differences(mean, variance, mean - reach, mean + reach, p_better)
 
     def p_better(self, left: IntArray, right: IntArray) -> FloatArray:
         """Probability of f(left) > f(right), (n,); half where both are the same."""

@@ -35,6 +35,7 @@ RANGES = {
     "consistency_spread": (0.0, 3.0),  # whose noise differs by factors of hundreds has none, or nothing else
     "click_rate": (0.0, 0.99),
     "unit": (1e-100, 1e100),
+    "unit_sd": (0.0, 1e100),
     "tie_spread": (0.0, 10.0),  # a threshold e¹⁰ times the crowd's is never, or always, reached
 }
 
@@ -72,6 +73,8 @@ class Calibration:
         random, which a fitted model sets: they are arguments of the model.
     unit : float, default 1
         Consistency of the median person, by which a fitted model has multiplied utilities; unseen people have 1 / it.
+    unit_sd : float, default 0
+        How unsure a fitted model is of the noise in which the crowd's utilities are told: sd of a factor of them all.
 
     Raises
     ------
@@ -89,6 +92,7 @@ class Calibration:
     omitted_ties: float = 0.0
     click_rate: float = 0.0
     unit: float = 1.0
+    unit_sd: float = 0.0
 
     def __post_init__(self) -> None:
         for name, (low, high) in RANGES.items():

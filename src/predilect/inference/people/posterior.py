@@ -429,7 +429,7 @@ class PopulationPosterior(Posterior):
         mean, covariance = self.now.law.mean, self.now.C
         if traits is not None and self.effects is not None:
             mean, covariance = mean + self.law.shift @ traits, covariance + self.effects.spread(traits)
-        return Utilities(mean, covariance, Phi, nothing, offset_variance(self))
+        return Utilities(mean, covariance, Phi, nothing, offset_variance(self), unit_sd=self.calibration.unit_sd)
 
     def centred_utilities(
         self, users: IntArray, *, executor: ThreadPoolExecutor | None = None

@@ -5,6 +5,7 @@ people.md, "Intervals of effects".
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -14,11 +15,10 @@ from predilect.inference.gaussian.dense import factorise
 from predilect.inference.people.layout import People
 from predilect.inference.people.person import part_of
 from predilect.inference.people.posterior import PopulationPosterior
-from predilect.inference.people.sandwich import wider
 from predilect.models.population.fit import PopulationState, fit_population
 from predilect.models.population.prior import PopulationPrior
 
-_MOST_PEOPLE = 200  # who say by what factor variances grow
+MOST_PEOPLE = 200  # who say by what factor variances grow
 _RIGID = 1e5  # strength that holds a covariance, and does not drown J in rounding
 _SITE_TOLERANCE = 1e-4
 # Factors of the population covariance, with a normal prior of their logarithm of standard deviation 1
@@ -46,27 +46,29 @@ def with_unsure_tastes(
     return replace(posterior, covariates=covariates)
 
 
-def with_unsure_unit(
-    posterior: PopulationPosterior, state: PopulationState, prior: PopulationPrior
-) -> PopulationPosterior:
-    """The posterior of a fit whose consensus is as unsure as tastes, in the noise of which it is told, leave its unit.
+def sd_of_unit(posterior: PopulationPosterior, state: PopulationState, prior: PopulationPrior) -> float:
+    """How unsure the noise of one answer is, in which the consensus is told: sd of a factor of all of it.
 
-    C_m becomes that about the fit over five fits with other scales of the population covariance, by their evidence. Of
-    more than 200 people, who leave the scale all but sure, it stays.
+    Few answers a person hardly tell tastes from noise. Over five fits with other scales of the population covariance,
+    by their evidence, it is that of the factor by which items lie farther apart than at the fit. 0 of more than 200
+    people, who leave the scale all but sure.
     """
-    if not posterior.people.n_rows or posterior.people.n_active > _MOST_PEOPLE:
-        return posterior
+    if not posterior.people.n_rows or posterior.people.n_active > MOST_PEOPLE:
+        return 0.0
     found = _Refits.of(posterior, state, prior)
-    log_weights, covariances = [], []
-    state = found.start
+    rows = np.eye(len(state.m)) if posterior.basis is None else posterior.basis.Phi
+    rows = rows - rows.mean(axis=0)
+    state, at_fit = found.start, rows @ found.start.m
+    log_weights, factors = [], []
     for log_scale in _LOG_SCALES.tolist():
         state = found.fit(state, float(np.exp(log_scale)), found.spread)
-        step = state.m - found.start.m
         log_weights.append(found.evidence(state) - 0.5 * log_scale**2)
-        covariances.append(state.C_m + np.outer(step, step))
+        factors.append(float(rows @ state.m @ at_fit))
+    size = float(at_fit @ at_fit)
+    if not size:
+        return 0.0  # all items are equal in any unit
     weights = np.exp(np.array(log_weights) - max(log_weights))
-    between = np.einsum("s,sij->ij", weights / weights.sum(), covariances)
-    return replace(posterior, C_m=wider(posterior.C_m, between))
+    return math.sqrt(weights @ (np.array(factors) / size - 1.0) ** 2 / weights.sum())
 
 
 def _some(posterior: PopulationPosterior) -> IntArray:
@@ -77,7 +79,7 @@ def _some(posterior: PopulationPosterior) -> IntArray:
     information = np.bincount(owner, people.weight * posterior.sites.precision, people.n_users)
     users = np.flatnonzero(n_rows)
     users = users[np.argsort(information[users], kind="stable")]
-    return np.sort(users[np.unique(np.linspace(0, len(users) - 1, _MOST_PEOPLE).astype(np.int64))])
+    return np.sort(users[np.unique(np.linspace(0, len(users) - 1, MOST_PEOPLE).astype(np.int64))])
 
 
 class _Refits:

@@ -31,7 +31,7 @@ from predilect.inference.people.engaged import shares_of, unit_of_noise
 from predilect.inference.people.expectation import Expectation
 from predilect.inference.people.posterior import PopulationPosterior
 from predilect.inference.people.sandwich import widened_by_people
-from predilect.models.population.effects import with_unsure_tastes, with_unsure_unit
+from predilect.models.population.effects import MOST_PEOPLE, sd_of_unit, with_unsure_tastes
 from predilect.models.population.fit import (
     PopulationState,
     climb,
@@ -242,14 +242,14 @@ def as_it_predicts(
     """A posterior with nobody in it, in the steps of ``train_personal``; what these ask of people a sample says."""
     plan, chosen, nobody = made.plan, made.selection.hyperparameters, posterior.people
     one = Pass(posterior.law, state.delta, state.gamma, 2, _SITE_TOLERANCE, over.now, over.now)
-    if chosen.click_rate or len(state.gamma):
+    n_active = None if over.counts is None else over.counts.n_active
+    if chosen.click_rate or len(state.gamma) or (n_active or 0) <= MOST_PEOPLE:
         people, sites = of_sample(over.spec, plan.answers, one)
         posterior = replace(posterior, people=people, sites=sites)
     if "variance" not in plan.given:
         posterior = with_unsure_tastes(posterior, state, made.prior)
-        whole = over.counts is not None and posterior.people.n_active == over.counts.n_active
-        if chosen.click_rate and whole:  # or the sample's unit is less sure than the crowd's
-            posterior = with_unsure_unit(posterior, state, made.prior)
+        if posterior.people.n_active == n_active:  # or the sample's unit is less sure than the crowd's
+            chosen = replace(chosen, unit_sd=sd_of_unit(posterior, state, made.prior))
     if chosen.click_rate:
         scores, score, weight = over.sums(clickers, one, posterior.C_m)
         C_m = widened_by_people(posterior.C_m, scores)
@@ -283,7 +283,7 @@ def begun(plan: Plan, n_answers: float, start: Selection | None) -> Begun:
     if start is None:
         plan, selection = chosen_of(plan)
     else:
-        found = replace(start.hyperparameters, click_shares=(), unit=1.0)
+        found = replace(start.hyperparameters, click_shares=(), unit=1.0, unit_sd=0.0)
         plan, selection = replace(plan, traits=None), replace(start, hyperparameters=found)
     staged = to_begin(plan, selection)
     begin, thresholds = staged.begin, staged.thresholds

@@ -163,6 +163,8 @@ class Hyperparameters:
     # c, consistency of the median person: utilities of the posterior, whose noise is that person's, are c times those
     # that all other variances here are of
     unit: float = 1.0
+    # how unsure the noise is in which the consensus is told: sd of a factor of all of it
+    unit_sd: float = 0.0
     # standard deviations over people of their own effects of covariates of answers, in units near the root mean square
     # of each; empty where all people have the same
     covariate_spread: tuple[float, ...] = ()
@@ -179,7 +181,7 @@ class Hyperparameters:
         """Calibration that the posterior takes: with the spreads of what people have of their own."""
         return replace(
             self.calibration, tie_spread=self.tie_spread, consistency_spread=self.consistency_spread,
-            click_rate=self.click_rate, unit=self.unit,
+            click_rate=self.click_rate, unit=self.unit, unit_sd=self.unit_sd,
         )  # fmt: skip
 
     def in_unit(self) -> Hyperparameters:
@@ -380,7 +382,12 @@ _RANGES = {
     "consistency_spread": RANGES["consistency_spread"],
     "click_rate": RANGES["click_rate"],
 }
-_RANGES_OF_FOUND = {"trait_scale": (0.0, LARGEST), "unit": (1.0 / LARGEST, LARGEST), "directions": (0.0, LARGEST)}
+_RANGES_OF_FOUND = {
+    "trait_scale": (0.0, LARGEST),
+    "unit": (1.0 / LARGEST, LARGEST),
+    "unit_sd": (0.0, LARGEST),
+    "directions": (0.0, LARGEST),
+}
 # What answers have to tell for a search to be about a setting: item features, ties, ties or grades ("cuts").
 _INFORMED_BY = {
     "feature_weight": "features", "length_scale": "features", "tie_spread": "cuts", "item_tie_spread": "ties",

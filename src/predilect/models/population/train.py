@@ -27,7 +27,7 @@ from predilect.inference.people.law import Effects
 from predilect.inference.people.layout import People, lay_out
 from predilect.inference.people.posterior import PopulationPosterior
 from predilect.inference.people.sandwich import scores_of_people, widened_by_people
-from predilect.models.population.effects import with_unsure_tastes, with_unsure_unit
+from predilect.models.population.effects import sd_of_unit, with_unsure_tastes
 from predilect.models.population.fit import PopulationState, fit_population, fit_thresholds, loosely
 from predilect.models.population.pooled import (
     Believed,
@@ -105,8 +105,7 @@ def train_personal(plan: Plan) -> Trained:
         chosen = replace(chosen, segment_variances=tuple(variances.tolist()))
     if "variance" not in plan.given:
         posterior = with_unsure_tastes(posterior, state, staged.prior)
-        if chosen.click_rate:
-            posterior = with_unsure_unit(posterior, state, staged.prior)
+        chosen = replace(chosen, unit_sd=sd_of_unit(posterior, state, staged.prior))
     if chosen.click_rate:
         scores = scores_of_people(posterior.people, posterior.sites, posterior.law, posterior.C_m)
         posterior = replace(posterior, C_m=widened_by_people(posterior.C_m, scores))

@@ -186,7 +186,7 @@ class SubsetPosterior(Posterior):
     def person(self, user: int = -1) -> Utilities:
         user = int(self._people(np.array([user]))[0])
         if self.pooled:
-            return self.whole
+            return replace(self.whole, unit_sd=self.calibration.unit_sd)
         if user < 0:
             return self.law if self.unseen is None else self.unseen
         law, (S, alpha, D) = self._law(user), self._pull(user)
