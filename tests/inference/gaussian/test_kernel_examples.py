@@ -7,7 +7,7 @@ from pathlib import Path
 
 from predilect import kernels
 
-PAGE = Path(__file__).parents[3] / "docs" / "models.md"
+PAGE = Path(__file__).parents[3] / "docs" / "reference" / "charts.md"
 
 
 def test_examples_of_the_kernels():
