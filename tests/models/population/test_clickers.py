@@ -140,19 +140,6 @@ def test_a_crowd_of_thirty_moves_the_share_of_clickers():
     assert np.mean(found) > 0.2
 
 
-def test_the_unit_is_less_sure_than_answers_alone_leave_it():
-    """Unless the scale of tastes is given."""
-    free = {name: value for name, value in GIVEN.items() if name != "variance"}
-    model = Population(clickers=0.3, consistency=0.0, **free).fit(FRAME, OUTCOME)
-    posterior, m = model.posterior_, model.posterior_.m - model.posterior_.m.mean()
-    held = Population(clickers=0.3, consistency=0.0, **free, variance=model.hyperparameters_.variance)
-    narrow = held.fit(FRAME, OUTCOME).posterior_
-    np.testing.assert_allclose(narrow.m, posterior.m, atol=1e-3)
-    inverse = np.linalg.pinv(narrow.C_m)
-    along = inverse @ m
-    assert along @ posterior.C_m @ along > 1.05 * (along @ narrow.C_m @ along)
-
-
 @pytest.mark.slow
 def test_clickers_are_found_where_there_are_some_and_nowhere_else():
     found = [Population(n_jobs=1).fit(*crowd_of(seed, n)[:2]).hyperparameters_.click_rate
