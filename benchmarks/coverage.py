@@ -7,15 +7,18 @@ of the people of the study. Contexts: 100 people compare 15 pairs of eight items
 which utilities differ with standard deviation 1; differences of scores are held against the true ones in units of the
 noise of an answer, which holds the contexts (and, pooled, how people differ). Tastes: people with tastes of their own
 about one order compare pairs of eight items, utilities of which differ with standard deviation 1 (where each gives six
-answers .7); every other person's board is looked at. Clickers: 9 of 30 people, 3 or none, answer 20 pairs
-of eight items at random, the others with noise of exactly 1 and tastes of standard deviation .5. Coefficients: of the
-population that the people of the averages are drawn from. Covariates: 60 people make eight choices of the best of
-three of eight items, each with a covariate whose effect is .5 on average. Near-collinear: the same number of people and
-choices, of profiles with two attributes that correlate by .95. Verdicts: crowds of whom it is known whether people
-differ in taste, and in consistency; how often the verdict finds so, and what it says that personal rankings gain,
-beside what they gain on a fifth of the answers, held out beforehand. Logit: people of the averages, who differ, make
-eight choices of three, and a logit has the same coefficients for all; the truth is the logit that 20 000 such people
-make.
+answers .7); every other person's board is looked at. Worlds: 30 people give 20 answers each to pairs of eight items,
+and tastes are those of the model, normal with standard deviation .5; or noise is logistic, of the same variance; or
+tastes have heavy tails (t with three degrees of freedom); or people are of two camps, whose utilities lie 1 apart, and
+differ little within. A tier holds if its leader is better than the first item of the next. Clickers: 9 of 30 people, 3
+or none, answer 20 pairs of eight items at random, the others with noise of exactly 1 and tastes of standard deviation
+.5. Coefficients: of the population that the people of the averages are drawn from. Covariates: 60 people make eight
+choices of the best of three of eight items, each with a covariate whose effect is .5 on average. Near-collinear: the
+same number of people and choices, of profiles with two attributes that correlate by .95. Verdicts: crowds of whom it is
+known whether people differ in taste, and in consistency; how often the verdict finds so, and what it says that personal
+rankings gain, beside what they gain on a fifth of the answers, held out beforehand. Logit: people of the averages, who
+differ, make eight choices of three, and a logit has the same coefficients for all; the truth is the logit that 20 000
+such people make.
 """
 
 from __future__ import annotations
@@ -26,7 +29,7 @@ import time
 import warnings
 from collections.abc import Iterator
 from functools import cache
-from itertools import product
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -45,7 +48,8 @@ from predilect.inference.likelihoods.special import Z_95
 FloatArray = NDArray[np.float64]
 RESULTS = Path(__file__).parent / "results"
 PARTS = (
-    "averages", "contexts", "tastes", "clickers", "coefficients", "covariates", "collinear", "verdicts", "logit",
+    "averages", "contexts", "tastes", "worlds", "clickers", "coefficients", "covariates", "collinear", "verdicts",
+    "logit",
 )  # fmt: skip
 
 PROFILES = list(product([1.0, 2.0, 3.0, 4.0], [0.0, 1.0, 2.0], ["a", "b", "c"], ["no", "yes"]))
@@ -72,6 +76,12 @@ FURTHER: dict[str, tuple[str, str, dict[str, str], list[str]]] = {
         "Tastes about one order", "Differences of the scores of own boards, and of the crowd's; and, where tastes are "
         "one, how often the verdict is that personal rankings gain nothing (mean gain, nats an answer)",
         {"own": "own", "crowd": "crowd", "nothing gained": "nothing"}, ["answers of each, tastes", "people"],
+    ),
+    "worlds": (
+        "Where the model is wrong", "Differences of scores of the crowd's board and of own boards; ranks of the "
+        "crowd's board, and of own ones; leaders of tiers; and P(best) of the first item, beside how often it is the best",
+        {"crowd": "crowd", "own": "own", "ranks": "ranks", "own ranks": "places", "tiers": "tiers", "first": "first"},
+        ["world", "people"],
     ),
     "clickers": (
         "People who click at random", "Differences of the board's scores, absolute and with the best common factor "
@@ -118,6 +128,9 @@ TASTES = {
     "20, 0.5": (30, 20, 0.5, 1.0), "6, 0.7": (30, 6, 0.7, 0.7), "3, 0.7": (150, 3, 0.7, 1.0),
     "20, 0": (30, 20, 0.0, 1.0),
 }  # fmt: skip
+# Standard deviation of tastes, and what is not as the model has it.
+WORLDS = {"the model's": TASTE, "logistic noise": TASTE, "heavy tails": TASTE, "two camps": 0.2}
+PROBIT = 1.702 * np.sqrt(3.0) / np.pi  # of logistic noise with variance 1: by what a probit's utilities are smaller
 
 
 class Crowd(NamedTuple):
@@ -279,12 +292,15 @@ def coefficients(name: str, n_people: int, seed: int) -> list[dict[str, Any]]:
     }]  # fmt: skip
 
 
-def fitted(f: FloatArray, careful: NDArray[np.bool_], n_answers: int, rng: np.random.Generator) -> tuple[Any, float]:
+def fitted(
+    f: FloatArray, careful: NDArray[np.bool_], n_answers: int, rng: np.random.Generator, *, is_logistic: bool = False
+) -> tuple[Any, float]:
     """A model of answers to random pairs of people with utilities ``f``, or at random; and the CPU seconds it took."""
     user, n_items = np.repeat(np.arange(len(f)), n_answers), f.shape[1]
     left = rng.integers(n_items, size=len(user))
     right = (left + rng.integers(1, n_items, size=len(user))) % n_items
-    z = careful[user] * (f[user, left] - f[user, right]) + rng.standard_normal(len(user))
+    noise = rng.logistic(0.0, np.sqrt(3.0) / np.pi, len(user)) if is_logistic else rng.standard_normal(len(user))
+    z = careful[user] * (f[user, left] - f[user, right]) + noise
     began = time.process_time()
     model = Population(n_jobs=1).fit({
         "user": [f"u{u:02d}" for u in user.tolist()], "left": [f"i{k}" for k in left.tolist()],
@@ -325,6 +341,46 @@ def tastes(name: str, seed: int) -> list[dict[str, Any]]:
         parts["nothing"] = [[float(verdict.outcome == "nothing"), float(verdict.gain or 0.0)]]
     return [{
         "part": "tastes", "model": name, "n": n_people, "seed": seed, "fit_cpu_s": round(seconds, 3), "held": parts,
+    }]  # fmt: skip
+
+
+def worlds(name: str, seed: int) -> list[dict[str, Any]]:
+    """What intervals of scores and ranks, tiers and chances of first place hold, where the model is right or wrong."""
+    n_people, n_items, rng = 30, 8, np.random.default_rng([seed, 30, [*WORLDS].index(name)])
+    utility = rng.standard_normal(n_items)
+    tastes = (
+        rng.standard_t(3.0, (n_people, n_items)) / np.sqrt(3.0)
+        if name == "heavy tails"
+        else rng.standard_normal((n_people, n_items))
+    )
+    f = utility + WORLDS[name] * tastes
+    if name == "two camps":
+        f += np.where(np.arange(n_people) % 2, 0.5, -0.5)[:, None] * rng.choice([-1.0, 1.0], n_items)
+    is_logistic = name == "logistic noise"
+    model, seconds = fitted(f, np.ones(n_people, dtype=bool), 20, rng, is_logistic=is_logistic)
+    unit = 1.0 / PROBIT if is_logistic else 1.0
+    crowd = f"all of {n_people}"
+    boards = {crowd: (model.rank(), utility)}
+    boards |= {user: (model.rank(user), f[int(user[1:])]) for user in (f"u{u:02d}" for u in range(0, n_people, 3))}
+    parts: dict[str, Any] = {"crowd": held_in(*differences(model, unit * utility)), "own": [], "places": []}
+    for user, (board, true) in boards.items():
+        item = [int(name[1:]) for name in board["item"]]
+        place = (true[item][:, None] < true[None, :]).sum(axis=1) + 1
+        low, high = board["rank_low"].to_numpy(), board["rank_high"].to_numpy()
+        ranks = np.column_stack([(low <= place) & (place <= high), high - low]).astype(np.float64).tolist()
+        if user != crowd:
+            parts["own"] += held_in(*differences(model, unit * true, user))
+            parts["places"] += ranks
+            continue
+        first = [k for k, tier in enumerate(board["tier"]) if not k or tier != board["tier"][k - 1]]
+        parts |= {
+            "ranks": ranks,
+            "tiers": [[float(true[item[a]] > true[item[b]]), 1.0] for a, b in pairwise(first)],
+            "first": [[float(place[0] == 1), board["p_best"][0]]],
+        }
+    return [{
+        "part": "worlds", "model": name, "n": n_people, "seed": seed, "fit_cpu_s": round(seconds, 3),
+        "held": {what: values for what, values in parts.items() if values},
     }]  # fmt: skip
 
 
@@ -537,6 +593,8 @@ def runs(parts: list[str], n_studies: int) -> Iterator[tuple[str, str, int, int]
             yield from (("contexts", name, n, seed) for name in ("personal", "pooled") for n in CONTEXTS)
         if "tastes" in parts:
             yield from (("tastes", name, people[0], seed) for name, people in TASTES.items())
+        if "worlds" in parts:
+            yield from (("worlds", name, 30, seed) for name in WORLDS)
         if "clickers" in parts:
             yield from (("clickers", "personal", n, seed) for n in CLICKERS)
         if "coefficients" in parts:
@@ -560,6 +618,8 @@ def run(part: str, name: str, n: int, seed: int) -> list[dict[str, Any]]:
             return contexts(name == "personal", n, seed)
         case "tastes":
             return tastes(name, seed)
+        case "worlds":
+            return worlds(name, seed)
         case "clickers":
             return clickers(n, seed)
         case "coefficients":

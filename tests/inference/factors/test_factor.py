@@ -110,7 +110,7 @@ def test_many_items_are_factored(monkeypatch):
 def test_somebody_unseen_is_the_consensus_and_more_uncertain():
     p = posterior()
     mean, cov = p.utilities(-1)
-    crowd_mean, crowd_cov = p.consensus()
+    crowd_mean, crowd_cov = p.crowd().dense()
     np.testing.assert_allclose(mean, crowd_mean, atol=EXACT)
     np.testing.assert_allclose(crowd_cov, p.t_covariance, atol=EXACT)
     assert np.all(np.diag(cov) > np.diag(crowd_cov))
@@ -119,12 +119,12 @@ def test_somebody_unseen_is_the_consensus_and_more_uncertain():
 def test_the_crowd_without_consensus_is_the_average_person():
     p = posterior(consensus=False)
     np.testing.assert_allclose(
-        p.consensus()[0], np.mean([p.utilities(u)[0] for u in range(N_USERS)], axis=0), atol=EXACT
+        p.crowd().dense()[0], np.mean([p.utilities(u)[0] for u in range(N_USERS)], axis=0), atol=EXACT
     )
     rng = np.random.default_rng(3)
     law = {"mean": p.w_mean.mean(axis=0), "covariance": p.w_covariance.sum(axis=0) / N_USERS**2}
     f = draws(p, -1, 200_000, rng, **law)
-    np.testing.assert_allclose(p.consensus()[1], np.cov(f.T), atol=0.02 * np.diag(p.consensus()[1]).max())
+    np.testing.assert_allclose(p.crowd().dense()[1], np.cov(f.T), atol=0.02 * np.diag(p.crowd().dense()[1]).max())
 
 
 def test_new_items_follow_from_their_features():

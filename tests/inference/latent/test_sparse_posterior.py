@@ -43,7 +43,7 @@ def test_margins_and_utilities_are_the_dense_ones(points):
     for margins in (p.margins(USERS, LEFT, RIGHT), p.person().margins(LEFT, RIGHT), p.crowd().margins(LEFT, RIGHT)):
         np.testing.assert_allclose(margins[0], f[LEFT] - f[RIGHT], atol=1e-9)
         np.testing.assert_allclose(margins[1], d, atol=1e-9)
-    for law in (p.utilities(), p.consensus(), p.person().dense()):
+    for law in (p.utilities(), p.crowd().dense()):
         np.testing.assert_allclose(law[0], f, atol=1e-9)
         np.testing.assert_allclose(law[1], C, atol=1e-9)
     assert p.n_items == 12

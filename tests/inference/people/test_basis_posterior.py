@@ -118,7 +118,7 @@ def test_the_crowd_is_its_functions_and_its_offsets(posterior, truth):
     nothing = np.zeros(truth.traits.shape[1])
     np.testing.assert_allclose(mean, truth.mean(nothing), atol=EXACT)
     np.testing.assert_allclose(covariance, truth.C(nothing), atol=EXACT)
-    np.testing.assert_array_equal(posterior.consensus()[1], covariance)
+    np.testing.assert_array_equal(posterior.crowd().dense()[1], covariance)
 
 
 def test_the_factored_form_is_the_dense_one(posterior):

@@ -36,7 +36,7 @@ def fitted(rows, n_items=N_ITEMS, seed=0):
 
 def with_items(posterior, A, R, consensus_variance, **prior):
     """New items under one kernel for people and consensus."""
-    consensus = GaussianPosterior(*posterior.consensus()).extended(A, R, consensus_variance=consensus_variance)
+    consensus = GaussianPosterior(*posterior.crowd().dense()).extended(A, R, consensus_variance=consensus_variance)
     return posterior.extended(A, R, consensus=consensus, **prior)
 
 

@@ -144,7 +144,7 @@ def compare(one, other, priors, rows, tolerance):
     first, second = (state.posterior(people, prior) for state, prior in zip((one, other), priors, strict=True))
     for a, b in zip(first.margins(users, left, right), second.margins(users, left, right), strict=True):
         np.testing.assert_allclose(a, b, atol=tolerance)
-    for a, b in zip(first.consensus(), second.consensus(), strict=True):
+    for a, b in zip(first.crowd().dense(), second.crowd().dense(), strict=True):
         np.testing.assert_allclose(a, b, atol=tolerance)
     for a, b in zip(first.utilities(3), second.utilities(3), strict=True):
         np.testing.assert_allclose(a, b, atol=tolerance)

@@ -26,7 +26,7 @@ def test_a_fit_to_no_answers_is_the_prior(nothing, items, tmp_path):
     model = Population().fit(nothing, items=items)
     model.save(tmp_path / "model")
     for one in (model, predilect.load(tmp_path / "model")):
-        mean, covariance = one.posterior_.consensus()
+        mean, covariance = one.posterior_.crowd().dense()
         np.testing.assert_array_equal(mean, 0.0)
         np.testing.assert_array_equal(covariance, np.eye(3))
         assert (one.n_answers_, one.n_fitted_, one.needs_refit_, one.personal_) == (0.0, 0.0, None, True)
@@ -43,7 +43,7 @@ def test_what_is_given_of_the_prior_counts():
     np.testing.assert_array_equal(model.posterior_.Sigma, 0.3 * np.eye(2))
     table = {"item": ["a", "b", "c"], "x": [0.0, 0.1, 5.0]}
     for basis in ("items", "attributes", "inducing"):
-        found = Population(basis=basis).fit(None, items=table).posterior_.consensus()[1]
+        found = Population(basis=basis).fit(None, items=table).posterior_.crowd().dense()[1]
         assert found[0, 1] > found[0, 2]
 
 
@@ -56,7 +56,7 @@ def test_answers_after_the_prior_are_those_of_a_population_with_it():
     for index in some.tolist():
         model.update({name: [column[0]] for name, column in columns([index]).items()})
     at_once = Population(ties=True).fit(None, items=ids).update(columns(some))
-    for a, b in zip(model.posterior_.consensus(), at_once.posterior_.consensus(), strict=True):
+    for a, b in zip(model.posterior_.crowd().dense(), at_once.posterior_.crowd().dense(), strict=True):
         np.testing.assert_allclose(a, b, atol=CONVERGED)
     assert model.rank()["n"].sum() == 2 * len(some)
     assert model.n_answers_ == len(some)
@@ -68,12 +68,12 @@ def test_answers_after_the_prior_are_those_of_a_population_with_it():
 
 def test_people_come_go_and_are_erased_down_to_nobody():
     model = Population().fit(None, items=["a", "b", "c"])
-    before = model.posterior_.consensus()
+    before = model.posterior_.crowd().dense()
     model.update(user=7, left="a", right="b", winner="a").update(user="8", left="a", right="c", winner="a")
     assert list(model.users_) == [7]
     assert model.forget(user=7).forget(user=8).n_answers_ == 0.0
     assert len(model.users_) == 0
-    for a, b in zip(model.posterior_.consensus(), before, strict=True):
+    for a, b in zip(model.posterior_.crowd().dense(), before, strict=True):
         np.testing.assert_allclose(a, b, atol=EXACT)
 
 
@@ -114,11 +114,11 @@ def test_ties_are_awaited_from_the_start(personal, tmp_path):
     model.save(tmp_path / "model")
     for one in (model, predilect.load(tmp_path / "model")):
         assert one.needs_refit_ is None
-        before = one.posterior_.consensus()[0]
+        before = one.posterior_.crowd().dense()[0]
         one.update(user="person 0001", left="item 1", right="item 2", winner="tie")
         with pytest.raises(TypeError, match=r"update\(\) has no argument judge: one answer is user="):
             one.update(judge="person 0001", left="item 1", right="item 2", winner="tie")
-        assert np.abs(one.posterior_.consensus()[0] - before).max() > 1e-6
+        assert np.abs(one.posterior_.crowd().dense()[0] - before).max() > 1e-6
         assert not personal or "first tie" in one.needs_refit_
 
 
@@ -128,7 +128,7 @@ def test_only_ties_are_the_prior_with_them_added():
         Population().fit(rows)
     model = Population(ties=True).fit(rows, items=["d"])
     assert (model.n_fitted_, model.n_answers_) == (0.0, 3.0)
-    np.testing.assert_allclose(model.posterior_.consensus()[0], 0.0, atol=EXACT)
+    np.testing.assert_allclose(model.posterior_.crowd().dense()[0], 0.0, atol=EXACT)
     prior = Population(ties=True).fit(None, items=["a", "b", "c", "d"])
     assert prior.predict_proba({"left": ["a"], "right": ["b"]})[0, 1] == pytest.approx(0.1)
     assert model.tie_threshold_ > prior.tie_threshold_

@@ -140,7 +140,7 @@ def test_a_moved_board_with_a_new_item_is_dense_conditioning():
             H += sign * X.T @ Q @ X
             r += sign * X.T @ Q @ (rows.linear / rows.precision - X @ m)
     wanted = np.linalg.inv(np.linalg.inv(C) + H)
-    found = posterior.consensus()
+    found = posterior.crowd().dense()
     np.testing.assert_allclose(found[1], wanted, atol=ITERATIVE)
     np.testing.assert_allclose(found[0], m + wanted @ r, atol=ITERATIVE)
 

@@ -66,7 +66,7 @@ def test_the_moved_board_is_that_of_dense_algebra(way):
     if way == "erased":
         model.forget(user=user_ids([3])[0]).forget(user=user_ids([13])[0])
     m, C = dense_step(model)
-    found, covariance = model.posterior_.consensus()
+    found, covariance = model.posterior_.crowd().dense()
     assert np.abs(found - model.posterior_.m).max() > 0.01
     np.testing.assert_allclose(covariance, C, atol=ITERATIVE)
     np.testing.assert_allclose(found, m, atol=ITERATIVE)
@@ -81,7 +81,7 @@ def test_the_board_does_not_depend_on_the_order_of_answers(kind, tmp_path):
     models[2].update(columns(LATER[::2]))._consolidate().update(columns(LATER[1::2]))
     models[3].update(columns(LATER)).save(tmp_path / "model")
     models.append(Population.load(tmp_path / "model"))
-    boards = [model.posterior_.consensus() for model in models]
+    boards = [model.posterior_.crowd().dense() for model in models]
     for board in boards[1:]:
         for a, b in zip(board, boards[0], strict=True):
             np.testing.assert_allclose(a, b, atol=CONVERGED)
@@ -89,13 +89,13 @@ def test_the_board_does_not_depend_on_the_order_of_answers(kind, tmp_path):
 
 @pytest.mark.parametrize("kind", PERSONAL)
 def test_what_is_taken_back_leaves_the_board_of_the_fit(kind):
-    model, before = fitted(kind), fitted(kind).posterior_.consensus()
+    model, before = fitted(kind), fitted(kind).posterior_.crowd().dense()
     for merge in (False, True):
         model.update(columns(LATER))
         if merge:
             model._consolidate()
         model.forget(columns(LATER))
-        for a, b in zip(model.posterior_.consensus(), before, strict=True):
+        for a, b in zip(model.posterior_.crowd().dense(), before, strict=True):
             np.testing.assert_allclose(a, b, atol=EXACT if not merge else CONVERGED)
 
 

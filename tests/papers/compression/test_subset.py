@@ -125,7 +125,7 @@ def test_keeping_everything_is_the_full_posterior(models, name):
     for user in (-1, 0, 5) if model.personal_ else (0,):
         for full, kept in zip(model.posterior_.utilities(user), found.utilities(user), strict=True):
             assert np.abs(full - kept).max() < EXACT
-    for full, kept in zip(model.posterior_.consensus(), found.consensus(), strict=True):
+    for full, kept in zip(model.posterior_.crowd().dense(), found.crowd().dense(), strict=True):
         assert np.abs(full - kept).max() < EXACT
 
 
@@ -164,7 +164,7 @@ def test_the_whole_covariance_of_everything_is_the_joint_process():
     a, b = np.append(a, [0, 3, 5, N_ITEMS, N_ITEMS]), np.append(b, [1, 4, 7, 2, 3])
     for one, other in zip(more.margins(users, a, b), kept.margins(users, a, b), strict=True):
         assert np.abs(one - other).max() < 1e-9  # the prior covariance of all cells has condition number 1e3
-    for one, other in zip(process.consensus(), found.consensus(), strict=True):
+    for one, other in zip(process.crowd().dense(), found.crowd().dense(), strict=True):
         assert np.abs(one - other).max() < 1e-9
 
 

@@ -57,7 +57,7 @@ def test_the_average_and_the_spread_of_those_who_answered(fitted):
     everybody = [fitted.posterior.utilities(user) for user in range(ROWS.n_users)]
     means, covariances = (np.array(part) for part in zip(*everybody, strict=True))
     n = ROWS.n_users
-    mean, covariance = fitted.posterior.consensus()
+    mean, covariance = fitted.posterior.crowd().dense()
     np.testing.assert_allclose(mean, means.mean(axis=0), atol=CONVERGED)
     np.testing.assert_allclose(covariance, covariances.sum(axis=0) / n**2, atol=CONVERGED)
     stranger_mean, stranger = fitted.posterior.utilities(-1)
@@ -87,7 +87,7 @@ def test_new_items_are_as_if_they_had_been_there(fitted):
     for user in (-1, 0, 10):
         for a, b in zip(more.utilities(user), there.posterior.utilities(user), strict=True):
             np.testing.assert_allclose(a, b, atol=ITERATIVE)
-    for a, b in zip(more.consensus(), there.posterior.consensus(), strict=True):
+    for a, b in zip(more.crowd().dense(), there.posterior.crowd().dense(), strict=True):
         np.testing.assert_allclose(a, b, atol=ITERATIVE)
 
 

@@ -54,7 +54,7 @@ def test_answers_say_the_same_as_of_the_whole_product():
     np.testing.assert_allclose(m, mean[a] - mean[b], atol=EXACT)
     np.testing.assert_allclose(v, S[a, a] + S[b, b] - 2.0 * S[a, b], atol=EXACT)
     average = np.kron(np.full(N_USERS, 1.0 / N_USERS), np.eye(N_ITEMS))
-    m, C = found.consensus()
+    m, C = found.crowd().dense()
     np.testing.assert_allclose(m, average @ mean, atol=EXACT)
     np.testing.assert_allclose(C, average @ S @ average.T, atol=EXACT)
 

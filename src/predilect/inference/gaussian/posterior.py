@@ -406,10 +406,6 @@ class Posterior(Protocol):
         """Mean (n_items,) and covariance (n_items, n_items) of one user's utilities."""
         return self.person(user).dense()
 
-    def consensus(self) -> tuple[FloatArray, FloatArray]:
-        """Mean and covariance of :meth:`crowd`."""
-        return self.crowd().dense()
-
     def centred_utilities(
         self, users: IntArray, *, executor: ThreadPoolExecutor | None = None
     ) -> tuple[FloatArray, FloatArray]:

@@ -66,9 +66,6 @@ class SparsePosterior(Posterior):
         S = self.covariance if self.projection.A is None else self.projection.A @ self.covariance @ self.projection.A.T
         return self.projection.expand(self.mean), symmetrise(S + self.projection.residual() / self.scale)
 
-    def consensus(self) -> tuple[FloatArray, FloatArray]:
-        return self.utilities()
-
     def person(self, user: int = -1) -> Utilities:
         """Utilities in the form that boards are made from: for very many items coarser than :meth:`margins`."""
         return Utilities.through(self.projection, self.mean, self.covariance, 1.0 / self.scale)
