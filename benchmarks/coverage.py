@@ -78,8 +78,8 @@ FURTHER: dict[str, tuple[str, str, dict[str, str], list[str]]] = {
         {"own": "own", "crowd": "crowd", "nothing gained": "nothing"}, ["answers of each, tastes", "people"],
     ),
     "worlds": (
-        "Where the model is wrong", "Differences of scores of the crowd's board and of own boards; ranks of the "
-        "crowd's board, and of own ones; leaders of tiers; and P(best) of the first item, beside how often it is the best",
+        "Where the model is wrong", "Differences of scores of the crowd's board and of own boards; ranks of the crowd's "
+        "board, and of own ones; leaders of tiers; and how often the first item is the best (its mean P(best))",
         {"crowd": "crowd", "own": "own", "ranks": "ranks", "own ranks": "places", "tiers": "tiers", "first": "first"},
         ["world", "people"],
     ),
