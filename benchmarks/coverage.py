@@ -78,7 +78,7 @@ FURTHER: dict[str, tuple[str, str, dict[str, str], list[str]]] = {
         {"own": "own", "crowd": "crowd", "nothing gained": "nothing"}, ["answers of each, tastes", "people"],
     ),
     "worlds": (
-        "Where the model is wrong", "Differences of scores of the crowd's board and of own boards; ranks of the crowd's "
+        "Where the model is wrong", "Differences of scores of the crowd's board and own boards; ranks of the crowd's "
         "board, and of own ones; leaders of tiers; and how often the first item is the best (its mean P(best))",
         {"crowd": "crowd", "own": "own", "ranks": "ranks", "own ranks": "places", "tiers": "tiers", "first": "first"},
         ["world", "people"],
