@@ -10,15 +10,15 @@ about one order compare pairs of eight items, utilities of which differ with sta
 answers .7); every other person's board is looked at. Worlds: 30 people give 20 answers each to pairs of eight items,
 and tastes are those of the model, normal with standard deviation .5; or noise is logistic, of the same variance; or
 tastes have heavy tails (t with three degrees of freedom); or people are of two camps, whose utilities lie 1 apart, and
-differ little within. A tier holds if its leader is better than the first item of the next. Clickers: 9 of 30 people, 3
-or none, answer 20 pairs of eight items at random, the others with noise of exactly 1 and tastes of standard deviation
-.5. Coefficients: of the population that the people of the averages are drawn from. Covariates: 60 people make eight
-choices of the best of three of eight items, each with a covariate whose effect is .5 on average. Near-collinear: the
-same number of people and choices, of profiles with two attributes that correlate by .95. Verdicts: crowds of whom it is
-known whether people differ in taste, and in consistency; how often the verdict finds so, and what it says that personal
-rankings gain, beside what they gain on a fifth of the answers, held out beforehand. Logit: people of the averages, who
-differ, make eight choices of three, and a logit has the same coefficients for all; the truth is the logit that 20 000
-such people make.
+differ little within. Consistency: 30 people of 40 answers. A tier holds if its leader is better than the first item of
+the next. Clickers: 9 of 30 people, 3 or none, answer 20 pairs of eight items at random, the others with noise of
+exactly 1 and tastes of standard deviation .5. Coefficients: of the population that the people of the averages are drawn
+from. Covariates: 60 people make eight choices of the best of three of eight items, each with a covariate whose effect
+is .5 on average. Near-collinear: the same number of people and choices, of profiles with two attributes that correlate
+by .95. Verdicts: crowds of whom it is known whether people differ in taste, and in consistency; how often the verdict
+finds so, and what it says that personal rankings gain, beside what they gain on a fifth of the answers, held out
+beforehand. Logit: people of the averages, who differ, make eight choices of three, and a logit has the same
+coefficients for all; the truth is the logit that 20 000 such people make.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ from predilect.inference.likelihoods.special import Z_95
 FloatArray = NDArray[np.float64]
 RESULTS = Path(__file__).parent / "results"
 PARTS = (
-    "averages", "contexts", "tastes", "worlds", "clickers", "coefficients", "covariates", "collinear", "verdicts",
-    "logit",
+    "averages", "contexts", "tastes", "worlds", "consistency", "clickers", "coefficients", "covariates", "collinear",
+    "verdicts", "logit",
 )  # fmt: skip
 
 PROFILES = list(product([1.0, 2.0, 3.0, 4.0], [0.0, 1.0, 2.0], ["a", "b", "c"], ["no", "yes"]))
@@ -82,6 +82,10 @@ FURTHER: dict[str, tuple[str, str, dict[str, str], list[str]]] = {
         "board, and of own ones; leaders of tiers; and how often the first item is the best (its mean P(best))",
         {"crowd": "crowd", "own": "own", "ranks": "ranks", "own ranks": "places", "tiers": "tiers", "first": "first"},
         ["world", "people"],
+    ),
+    "consistency": (
+        "People who differ in consistency", "Everybody's own consistency",
+        {"own": "own"}, ["board", "log sd, %"],
     ),
     "clickers": (
         "People who click at random", "Differences of the board's scores, absolute and with the best common factor "
@@ -118,6 +122,7 @@ CONTEXTS = (2, 3, 4, 6, 8, 20)
 N_ANSWERS, TASTE = 15, 0.5
 COEFFICIENTS = (("price", None), ("size", None), ("brand", "a"), ("brand", "b"), ("milk", "yes"))
 CLICKERS = (9, 3, 0)
+CONSISTENCY = (25, 50, 80)  # standard deviation of its logarithm, in per cent
 LOGIT: dict[str, Any] = {"errors": ("clustered", "hessian"), "people": (150, 30), "tasks": 8, "truth": 20_000}
 SPREADS_OF_EFFECT = (0.0, 0.4)  # times 10: the size of a study
 EFFECT, CORRELATION = 0.5, 0.95
@@ -126,7 +131,7 @@ EFFECT, CORRELATION = 0.5, 0.95
 # Answers of each person, standard deviation of tastes: people, these two, and the standard deviation over items.
 TASTES = {
     "20, 0.5": (30, 20, 0.5, 1.0), "6, 0.7": (30, 6, 0.7, 0.7), "3, 0.7": (150, 3, 0.7, 1.0),
-    "20, 0": (30, 20, 0.0, 1.0),
+    "20, 0": (30, 20, 0.0, 1.0), "15, 0.5": (8, 15, 0.5, 1.0), "60, 0.5": (2, 60, 0.5, 1.0),
 }  # fmt: skip
 # Standard deviation of tastes, and what is not as the model has it.
 WORLDS = {"the model's": TASTE, "logistic noise": TASTE, "heavy tails": TASTE, "two camps": 0.2}
@@ -293,14 +298,16 @@ def coefficients(name: str, n_people: int, seed: int) -> list[dict[str, Any]]:
 
 
 def fitted(
-    f: FloatArray, careful: NDArray[np.bool_], n_answers: int, rng: np.random.Generator, *, is_logistic: bool = False
+    f: FloatArray, consistency: FloatArray, n_answers: int, rng: np.random.Generator, *, is_logistic: bool = False
 ) -> tuple[Any, float]:
-    """A model of answers to random pairs of people with utilities ``f``, or at random; and the CPU seconds it took."""
+    """A model of answers to random pairs of people with utilities ``f``, in noise of variance 1 / consistency²; and
+    the CPU seconds it took.
+    """
     user, n_items = np.repeat(np.arange(len(f)), n_answers), f.shape[1]
     left = rng.integers(n_items, size=len(user))
     right = (left + rng.integers(1, n_items, size=len(user))) % n_items
     noise = rng.logistic(0.0, np.sqrt(3.0) / np.pi, len(user)) if is_logistic else rng.standard_normal(len(user))
-    z = careful[user] * (f[user, left] - f[user, right]) + noise
+    z = consistency[user] * (f[user, left] - f[user, right]) + noise
     began = time.process_time()
     model = Population(n_jobs=1).fit({
         "user": [f"u{u:02d}" for u in user.tolist()], "left": [f"i{k}" for k in left.tolist()],
@@ -331,7 +338,7 @@ def tastes(name: str, seed: int) -> list[dict[str, Any]]:
     n_items, rng = 8, np.random.default_rng([seed, n_people, n_answers, round(10 * taste)])
     utility = spread * rng.standard_normal(n_items)
     f = utility + taste * rng.standard_normal((n_people, n_items))
-    model, seconds = fitted(f, np.ones(n_people, dtype=bool), n_answers, rng)
+    model, seconds = fitted(f, np.ones(n_people), n_answers, rng)
     parts = {
         "crowd": held_in(*differences(model, utility)),
         "own": [one for u in range(0, n_people, 2) for one in held_in(*differences(model, f[u], f"u{u:02d}"))],
@@ -357,7 +364,7 @@ def worlds(name: str, seed: int) -> list[dict[str, Any]]:
     if name == "two camps":
         f += np.where(np.arange(n_people) % 2, 0.5, -0.5)[:, None] * rng.choice([-1.0, 1.0], n_items)
     is_logistic = name == "logistic noise"
-    model, seconds = fitted(f, np.ones(n_people, dtype=bool), 20, rng, is_logistic=is_logistic)
+    model, seconds = fitted(f, np.ones(n_people), 20, rng, is_logistic=is_logistic)
     unit = 1.0 / PROBIT if is_logistic else 1.0
     crowd = f"all of {n_people}"
     boards = {crowd: (model.rank(), utility)}
@@ -384,13 +391,27 @@ def worlds(name: str, seed: int) -> list[dict[str, Any]]:
     }]  # fmt: skip
 
 
+def consistency(percent: int, seed: int) -> list[dict[str, Any]]:
+    """What the intervals of people's own consistency hold, whose logarithm has this standard deviation."""
+    n_people, n_items, rng = 30, 8, np.random.default_rng([seed, percent, 31])
+    own = np.exp(percent / 100.0 * rng.standard_normal(n_people))
+    f = rng.standard_normal(n_items) + TASTE * rng.standard_normal((n_people, n_items))
+    model, seconds = fitted(f, own, 40, rng)
+    rows = model.people().iter_rows(named=True)
+    held = [[float(r["lower"] <= own[int(r["user"][1:])] <= r["upper"]), r["upper"] - r["lower"]] for r in rows]
+    return [{
+        "part": "consistency", "model": "personal", "n": percent, "seed": seed, "fit_cpu_s": round(seconds, 3),
+        "held": {"own": held, "crowd": held_in(*differences(model, f.mean(axis=0)))},
+    }]  # fmt: skip
+
+
 def clickers(n_clickers: int, seed: int) -> list[dict[str, Any]]:
     """What the intervals of a board's differences hold, absolute and scaled, and of own boards' ranks."""
     n_people, n_items, n_answers, rng = 30, 8, 20, np.random.default_rng([seed, n_clickers, 30])
     utility = rng.standard_normal(n_items)
     f = utility + TASTE * rng.standard_normal((n_people, n_items))
     careful = np.arange(n_people) >= n_clickers
-    model, seconds = fitted(f, careful, n_answers, rng)
+    model, seconds = fitted(f, careful.astype(np.float64), n_answers, rng)
     gap, of_truth, sd = differences(model, utility)
     slope = float(gap @ (of_truth / sd**2) / (of_truth @ (of_truth / sd**2)))
     own: list[Any] = []
@@ -595,6 +616,8 @@ def runs(parts: list[str], n_studies: int) -> Iterator[tuple[str, str, int, int]
             yield from (("tastes", name, people[0], seed) for name, people in TASTES.items())
         if "worlds" in parts:
             yield from (("worlds", name, 30, seed) for name in WORLDS)
+        if "consistency" in parts:
+            yield from (("consistency", "personal", n, seed) for n in CONSISTENCY)
         if "clickers" in parts:
             yield from (("clickers", "personal", n, seed) for n in CLICKERS)
         if "coefficients" in parts:
@@ -620,6 +643,8 @@ def run(part: str, name: str, n: int, seed: int) -> list[dict[str, Any]]:
             return tastes(name, seed)
         case "worlds":
             return worlds(name, seed)
+        case "consistency":
+            return consistency(n, seed)
         case "clickers":
             return clickers(n, seed)
         case "coefficients":
@@ -653,9 +678,73 @@ def cell(holds: float, error: float, width: float) -> str:
     return "" if np.isnan(holds) else f"{holds:.3f} ± {error:.3f} ({width:.3f})"
 
 
+class Row(NamedTuple):
+    """A row of the table in short: studies of a part, and what begins the names of the intervals."""
+
+    interval: str
+    where: str
+    part: str
+    begins: str
+    model: str | None = None
+    n: int | None = None
+    of: str | None = None
+
+
+OF_WORLDS = {"crowd": "scores of the crowd", "ranks": "ranks of the crowd", "own": "one person's scores",
+             "places": "one person's ranks"}  # fmt: skip
+IN_SHORT = [
+    *(
+        Row(what, f"30 people of 20 answers; {name}", "worlds", begins, name)
+        for begins, what in OF_WORLDS.items() for name in WORLDS
+    ),
+    Row("scores of the crowd", "30 people of 6 answers", "tastes", "crowd", "6, 0.7"),
+    Row("scores of the crowd", "150 people of 3 answers", "tastes", "crowd", "3, 0.7"),
+    Row("scores of the crowd", "8 people of 15 answers", "tastes", "crowd", "15, 0.5"),
+    Row("one person's scores", "30 people of 6 answers", "tastes", "own", "6, 0.7"),
+    Row("one person's scores", "8 people of 15 answers", "tastes", "own", "15, 0.5"),
+    Row("one person's scores", "2 people of 60 answers", "tastes", "own", "60, 0.5"),
+    *(Row("scores of the crowd", f"{n} of 30 people of 20 answers click at random", "clickers", "absolute", n=n)
+      for n in CLICKERS),
+    *(Row("one person's consistency", f"30 people of 40 answers, log sd {n / 100}", "consistency", "own", n=n)
+      for n in CONSISTENCY),
+    *(Row("scores of the crowd", f"100 people, {n} contexts, differences of sd 1", "contexts", "diff", "personal", n)
+      for n in (2, 4, 20)),
+    *(Row("the effect of a covariate in sets of three", f"60 people of 8 choices, sd {n / 10} over people",
+          "covariates", "effect", n=n) for n in (0, 4)),
+    *(Row(f"{what} of the population", f"{n} people, ten choices of three; `{name}`", "averages", begins, name, n,
+          "population")
+      for what, begins in (("importances", "importance"), ("shares", "share"))
+      for name in ("Population", "MixedLogit") for n in (20, 80)),
+    *(Row(f"{what} over people", f"80 people, ten choices of three; `{name}`", "coefficients", begins, name, 80)
+      for what, begins in (("mean coefficients", "mean"), ("spreads of coefficients", "spread"))
+      for name in ("Population", "MixedLogit")),
+    *(Row(f"{what} of a logit", "150 people who differ, 8 choices, errors by person", "logit", begins, "clustered", 150)
+      for what, begins in (("coefficients", "coefficient"), ("pay", "pay"), ("shares", "share"),
+                           ("elasticities", "elasticity"))),
+]  # fmt: skip
+
+
+def in_short(records: list[dict[str, Any]]) -> list[str]:
+    """The table that the documentation shows: per cent of the intervals that hold."""
+    lines = ["<!-- held -->", "| interval of | where | % | studies |", "|---|---|---|---|"]
+    for row in IN_SHORT:
+        some = [
+            one for one in records
+            if one["part"] == row.part and all(
+                wanted is None or one[name] == wanted
+                for name, wanted in (("model", row.model), ("n", row.n), ("of", row.of))
+            )
+        ]  # fmt: skip
+        holds, error, _ = coverage(some, row.begins)
+        if not np.isnan(holds):
+            lines.append(f"| {row.interval} | {row.where} | {100 * holds:.0f} ± {100 * error:.0f} | {len(some)} |")
+    return [*lines, "<!-- /held -->", ""]
+
+
 def page(records: list[dict[str, Any]], command: str) -> str:
     """What is written to ``results/coverage.md``."""
     lines = ["# How often 95 % intervals hold the truth", "", str(__doc__).split("\n\n", 1)[1].strip(), ""]
+    lines += in_short(records)
 
     def table(some: list[dict[str, Any]], columns: dict[str, str], heads: list[str], labels: list[str]) -> None:
         lines.extend(["| " + " | ".join([*heads, "studies", *columns, "CPU s a fit"]) + " |"])
