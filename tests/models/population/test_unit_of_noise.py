@@ -36,7 +36,8 @@ def model():
 def test_it_widens_scores_by_their_size_and_moves_no_order(model):
     sure = model.posterior_.crowd().in_sure_unit()
     tau = model.hyperparameters_.unit_sd
-    assert 0.02 < tau < 0.5
+    assert 0.05 < tau < 0.5
+    assert sum(f"within {196 * tau:.0f} %" in line for line in model.describe()) == 1
     board = model.rank().sort("item")
     mean, variance = sure.centred_marginals()
     np.testing.assert_allclose(board["sd"].to_numpy() ** 2, variance + (tau * mean) ** 2)

@@ -15,12 +15,13 @@ from predilect._base.json import plain, typed
 from predilect._base.stored import Value
 from predilect._base.types import BoolArray, FloatArray
 from predilect.inference.likelihoods.probit import outcome_log_probabilities
+from predilect.inference.likelihoods.special import Z_95
 from predilect.inference.likelihoods.views import PairLikelihood, Probit
 
 # Variance of the noise of an answer given with little care, in units of the fit's: five times its standard deviation.
 # Learned, it gained nothing on any data set.
 LAPSE_NOISE = 25.0
-_FEW_LAPSES = 0.005
+_FEW_LAPSES, _UNSURE_UNIT = 0.005, 0.05  # of which something is said
 # Powers of the ratio R by the kind of a pair: with 0, 1 and 2 items without an answer, and implied by answers.
 POWERS = np.array([0.0, 0.25, 1.0, -6.0])
 _WIDER = 1.2  # a factor of a person's variances below it is left out
@@ -101,7 +102,7 @@ class Calibration:
             object.__setattr__(self, name, float(value))
 
     def describe(self, delta: float) -> list[str]:
-        """What predicted probabilities take besides the margins, in sentences; ``delta`` is the tie threshold."""
+        """What probabilities and intervals take besides the margins, in sentences; ``delta`` is the tie threshold."""
         lines = []
         if self.lapse_rate >= _FEW_LAPSES:
             lines.append(
@@ -112,6 +113,12 @@ class Calibration:
             lines.append(
                 "Predicted probabilities reckon that ties were left out of the answers, as held-out answers ask for: "
                 f"they are of a side, given that one side leads by {self.omitted_ties:.3g} times the noise."
+            )
+        if self.unit_sd >= _UNSURE_UNIT:
+            lines.append(
+                "All scores of the crowd may be larger or smaller by one factor, within "
+                f"{100 * Z_95 * self.unit_sd:.0f} % with probability .95: so few answers hardly tell tastes from noise. "
+                "Intervals of scores allow for it; no order and no chance depends on it."
             )
         return lines
 
