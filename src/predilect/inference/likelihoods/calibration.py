@@ -117,7 +117,7 @@ class Calibration:
         if self.unit_sd >= _UNSURE_UNIT:
             lines.append(
                 "All scores of the crowd may be larger or smaller by one factor, within "
-                f"{100 * Z_95 * self.unit_sd:.0f} % with probability .95: so few answers hardly tell tastes from noise. "
+                f"{100 * Z_95 * self.unit_sd:.0f} % with probability .95: few answers hardly tell tastes from noise. "
                 "Intervals of scores allow for it; no order and no chance depends on it."
             )
         return lines
