@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 import numpy as np
@@ -38,6 +38,8 @@ class MixedLogitPosterior(Posterior):
         cls, columns: ItemColumns, people: npt.NDArray[np.float32], law: Mixture, seed: int, nests: Nests | None = None
     ) -> MixedLogitPosterior:  # fmt: skip
         """From the draws of people and of the population."""
+        # As a saved model has them: with rows and columns the other way round in memory a product rounds otherwise.
+        people, law = np.ascontiguousarray(people), replace(law, Omega=np.ascontiguousarray(law.Omega))
         central = law.central(np.eye(law.B.shape[2])[0], columns.kind, columns.price)
         alike = not law.Omega.shape[-1] and law.share.shape[1] == 1
         is_normal = alike and columns.price < 0 and bool((columns.kind == NORMAL).all())
@@ -84,7 +86,7 @@ class MixedLogitPosterior(Posterior):
         mean, var, log_p = np.empty(n), np.empty(n), np.empty((n, 3))
         for rows, z in self.drawn_margins(users, difference, more, within):
             mean[rows], var[rows] = z.mean(axis=1), z.var(axis=1, ddof=min(1, z.shape[1] - 1)) + unknown[rows]
-            log_p[rows] = log_chances(blurred(z, unknown[rows]) if unknown[rows].any() else z, delta)
+            log_p[rows] = _blurred(z, unknown[rows], delta) if unknown[rows].any() else log_chances(z, delta)
         return mean, var, log_p
 
     def drawn_margins(
@@ -135,11 +137,12 @@ def log_chances(z: FloatArray, delta: float) -> FloatArray:
     return found - np.log(z.shape[1])
 
 
-def blurred(z: FloatArray, variance: FloatArray) -> FloatArray:
-    """Draws of margins (n, R) with independent normal parts of some ``variance`` (n,) added; (n, 2R).
+def _blurred(z: FloatArray, variance: FloatArray, delta: float) -> FloatArray:
+    """:func:`log_chances` of margins with independent normal parts of some ``variance`` (n,) added.
 
-    The parts are quantiles in an order of their own, once with each sign, so that the sides can be exchanged.
+    The parts are quantiles in an order of their own, once with each sign, and the two halves are added up apart: the
+    sides can be exchanged, to the last bit.
     """
     n = z.shape[1]
     part = np.random.default_rng(0).permutation(ndtri((np.arange(n) + 0.5) / n)) * np.sqrt(variance)[:, None]
-    return np.concatenate([z + part, z - part], axis=1)
+    return np.asarray(np.logaddexp(log_chances(z + part, delta), log_chances(z - part, delta)) - np.log(2.0))

@@ -186,7 +186,7 @@ class SubsetPosterior(Posterior):
     def person(self, user: int = -1) -> Utilities:
         user = int(self._people(np.array([user]))[0])
         if self.pooled:
-            return replace(self.whole, unit_sd=self.calibration.unit_sd)
+            return self.whole
         if user < 0:
             return self.law if self.unseen is None else self.unseen
         law, (S, alpha, D) = self._law(user), self._pull(user)
@@ -209,7 +209,7 @@ class SubsetPosterior(Posterior):
         return Utilities(mean, symmetrise(P - cross @ D @ cross.T), rows, S.astype(np.int64), rest)
 
     def crowd(self) -> Utilities:
-        return self.whole
+        return replace(self.whole, unit_sd=self.calibration.unit_sd)
 
     def with_items(self, n_new: int) -> SubsetPosterior:
         """With unseen items appended, each distributed like one of the population's items."""
