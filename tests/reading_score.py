@@ -11,6 +11,7 @@ import json
 import re
 import sys
 from collections import Counter
+from functools import cache
 from typing import Any
 
 import polars as pl
@@ -19,7 +20,7 @@ from made_tables import LAYOUTS, Dice, Made, is_truth, made
 from predilect.data import Comparisons
 from predilect.errors import DataError
 
-__all__ = ["frame_of", "offers", "score"]
+__all__ = ["first_reading", "frame_of", "offers", "score"]
 
 _SAID = re.compile(r"(columns=\{[^}]*\})?(?:(?<=\}), )?(reading=\{[^}]*\})?")
 Said = dict[str, dict[str, Any]]
@@ -60,21 +61,31 @@ def _asked(table: Made, frame: pl.DataFrame, message: str) -> Counter[str]:
     found, leads, refused = offers(message), False, False
     for one in found:
         then = _read(frame, one)
-        further = [then] if not isinstance(then, str) else [_read(frame, _both(one, two)) for two in offers(then)]
-        refused |= not further
-        leads |= any(not isinstance(made, str) and is_truth(table, made) for made in further)
+        ways = [_both(one, two) for two in offers(then)] if isinstance(then, str) else []
+        refused |= isinstance(then, str) and not ways
+        # One way to the truth is enough: others after it need not be read.
+        leads = leads or any(
+            not isinstance(made, str) and is_truth(table, made)
+            for made in ([then] if not isinstance(then, str) else (_read(frame, way) for way in ways))
+        )
     known = bool(table.truths)
     return Counter({"asked": 1, "of which can be read": known, "offers": known and bool(found),
                     "truth in two": known and leads, "refusals": refused})  # fmt: skip
+
+
+@cache
+def first_reading(layout: str, seed: int) -> tuple[Made, pl.DataFrame, Comparisons | str]:
+    """A table of a layout, as a frame, and what is read of it or asked; read once, however many tests look at it."""
+    table = made(layout, Dice(seed))
+    frame = frame_of(table.columns, seed % 2 == 1)
+    return table, frame, _read(frame)
 
 
 def score(layout: str, seeds: range, tell: bool = False) -> Counter[str]:
     """Counts of what is made of the tables of a layout."""
     total: Counter[str] = Counter()
     for seed in seeds:
-        table = made(layout, Dice(seed))
-        frame = frame_of(table.columns, seed % 2 == 1)
-        found = _read(frame)
+        table, frame, found = first_reading(layout, seed)
         if isinstance(found, str):
             told = _asked(table, frame, found)
             total += told
