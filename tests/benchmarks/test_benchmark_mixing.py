@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 
 import numpy as np
 import polars as pl
@@ -10,6 +11,7 @@ import pytest
 from benchmarks.mixing import N_SHOWN, N_TASKS, STUDIES, Study, answers_of, main, page, phones
 
 from predilect import MixedLogit
+from predilect.decisions import design
 
 
 def test_the_studies_are_of_100_to_1000_people_with_4_to_12_coefficients():
@@ -20,9 +22,11 @@ def test_the_studies_are_of_100_to_1000_people_with_4_to_12_coefficients():
     assert {0.0, 2.0} <= {spread for study in STUDIES.values() for spread in study.spreads}
 
 
-@pytest.mark.parametrize("made", [answers_of(Study(50, (0.0, 1.0)), 0), phones(50, 0)])
-def test_each_task_has_one_choice_and_a_logit_finds_the_means(made):
-    answers, items = made
+# Made where the test runs: made at import, the design took most of a minute of every process that collects tests.
+@pytest.mark.parametrize("make", [partial(answers_of, Study(50, (0.0, 1.0)), 0), partial(phones, 50, 0)])
+def test_each_task_has_one_choice_and_a_logit_finds_the_means(make, monkeypatch):
+    monkeypatch.setattr("benchmarks.mixing.design", partial(design, n_starts=1))  # any design will do
+    answers, items = make()
     assert answers.group_by("task").agg(pl.len(), pl.col("choice").sum())["choice"].to_list() == [1] * 50 * N_TASKS
     assert len(answers) == 50 * N_TASKS * N_SHOWN
     found = pl.DataFrame(MixedLogit(distributions="fixed").fit(answers, items=items).worth.coefficients())
