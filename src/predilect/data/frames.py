@@ -345,7 +345,23 @@ def as_text(series: pl.Series) -> pl.Series:
         text = series.cast(pl.String)
     except pl.exceptions.PolarsError as error:  # bytes that are no text
         raise DataError(f'column "{shown(series.name)}" cannot be read as text: {error}.') from error
-    return text.set((text.str.strip_chars().str.len_bytes() == 0).fill_null(False), None)
+    return _without_blanks(text, text.str.strip_chars())
+
+
+def _without_blanks(text: pl.Series, stripped: pl.Series) -> pl.Series:
+    """Text, missing where nothing is left of it once it is stripped."""
+    blank = stripped == ""
+    return text.set(blank.fill_null(False), None) if blank.any() else text
+
+
+def _all_are(series: pl.Series, pattern: str) -> bool:
+    some = series.dtype == pl.String and series.null_count() < len(series)
+    return some and bool(series.str.contains(pattern).all())
+
+
+@once_a_column
+def _are_whole(series: pl.Series) -> bool:
+    return _all_are(series, r"^-?\d+$")
 
 
 def without_points(
@@ -355,14 +371,9 @@ def without_points(
 
     Programs that hold an empty cell as no number write the others of its column so.
     """
-
-    def all_are(series: pl.Series, pattern: str) -> bool:
-        some = series.dtype == pl.String and series.null_count() < len(series)
-        return some and bool(series.str.contains(pattern).all())
-
-    if not any(all_are(ids[side], r"^-?\d+$") for side in ("left", "right")):
+    if not any(_are_whole(ids[side]) for side in ("left", "right")):
         return dict(ids), ()
-    pointed = [role for role, series in ids.items() if all_are(series, r"^-?\d+\.0$")]
+    pointed = [role for role, series in ids.items() if _all_are(series, r"^-?\d+\.0$")]
     notes = tuple(f'Column "{shown(roles[role])}" writes whole numbers with .0, which is left out.' for role in pointed)
     return dict(ids) | {role: ids[role].str.strip_suffix(".0") for role in pointed}, notes
 
@@ -370,7 +381,7 @@ def without_points(
 def typed_text(series: pl.Series) -> pl.Series:
     """Text as booleans, integers or floats if every value is one, as polars reads a file; warns of decimal commas."""
     text = series.str.strip_chars()
-    text = text.set((text.str.len_bytes() == 0).fill_null(False), None)
+    text = _without_blanks(text, text)
     if text.null_count() == len(text):
         return text
     lower = text.str.to_lowercase()

@@ -134,6 +134,7 @@ def could_be_items(columns: Sequence[pl.Series]) -> bool:
     return len(words) == len(columns) and _of_one_kind(words)
 
 
+@once_a_column
 def _ids_of(column: pl.Series) -> pl.Series | None:
     """A column as text if it could hold ids, and no measured numbers."""
     if not is_plain(column) or column.dtype.is_float():
@@ -142,9 +143,14 @@ def _ids_of(column: pl.Series) -> pl.Series | None:
     return None if words.str.contains(r"^-|\.\d").any() else words
 
 
+@once_a_column
+def _values(words: pl.Series) -> pl.Series:
+    return words.drop_nulls().unique()
+
+
 def _of_one_kind(words: Sequence[pl.Series]) -> bool:
     """Whether some ids stand now in one and now in another of some columns, and never twice in a row."""
-    held = pl.concat([one.drop_nulls().unique() for one in words])
+    held = pl.concat([_values(one) for one in words])
     if held.n_unique() == len(held):
         return False
     return not any((one == two).any() for one, two in itertools.combinations(words, 2))
@@ -183,11 +189,17 @@ def plain_values(series: pl.Series) -> pl.Series:
     return typed_text(series) if series.dtype == pl.String and not coded else series
 
 
+@once_a_column
+def _codes(column: pl.Series) -> IntArray:
+    """Numbers of a column's values in their order, from 1, and 0 where one is missing; (n,)."""
+    column = as_text(column) if column.dtype == pl.Object else column
+    codes: IntArray = column.rank("dense").fill_null(0).cast(pl.Int64).to_numpy()
+    return codes
+
+
 def distinct(columns: list[pl.Series]) -> tuple[IntArray, IntArray]:
     """First row of each distinct combination of values, and the number of each row's combination; (n,)."""
-    columns = [as_text(column) if column.dtype == pl.Object else column for column in columns]
-    codes = [column.rank("dense").fill_null(0).cast(pl.Int64).to_numpy() for column in columns]
-    _, first, number = np.unique(packed(*codes), return_index=True, return_inverse=True)
+    _, first, number = np.unique(packed(*map(_codes, columns)), return_index=True, return_inverse=True)
     return first, number
 
 
