@@ -16,6 +16,7 @@ from typing import Any, TypeVar, cast
 import narwhals as nw
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from predilect._base.arguments import check_text
 from predilect._base.forks import refuse_without_threads
@@ -351,7 +352,21 @@ def as_text(series: pl.Series) -> pl.Series:
 def _without_blanks(text: pl.Series, stripped: pl.Series) -> pl.Series:
     """Text, missing where nothing is left of it once it is stripped."""
     blank = stripped == ""
-    return text.set(blank.fill_null(False), None) if blank.any() else text
+    return text.set(pl.Series(where_true(blank)), None) if blank.any() else text
+
+
+def where_true(mask: pl.Series) -> NDArray[np.bool_]:
+    """Where a mask is true, (n,); what is missing is not."""
+    found: NDArray[np.bool_] = (mask.fill_null(False) if mask.null_count() else mask).to_numpy()
+    return found
+
+
+@once_a_column
+def codes_in_order(column: pl.Series) -> NDArray[np.int64]:
+    """Numbers of a column's values in their order, from 1, and 0 where one is missing; (n,)."""
+    ranks = (as_text(column) if column.dtype == pl.Object else column).rank("dense")
+    codes: NDArray[np.int64] = (ranks.fill_null(0) if ranks.null_count() else ranks).cast(pl.Int64).to_numpy()
+    return codes
 
 
 def _all_are(series: pl.Series, pattern: str) -> bool:

@@ -1,7 +1,8 @@
 """What is read of any table is what it says, or it is asked: never anything else, whatever its columns are called.
 
-Most tables are read, and questions lead to what was meant. Tables are made of answers that are known (``made_tables``): in every layout, under names that every list has and names
-that none has, in any order of columns, beside columns that mean nothing, as a frame or as the text of a file.
+Most tables are read, and questions lead to what was meant. Tables are made of answers that are known
+(``made_tables``): in every layout, under names that every list has and names that none has, in any order of columns,
+beside columns that mean nothing, as a frame or as the text of a file.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ import polars as pl
 from predilect._base.text import shown
 from predilect._base.types import BoolArray, FloatArray, IntArray
 from predilect.data.canonical import packed
-from predilect.data.frames import as_text, once_a_column, typed_text
+from predilect.data.frames import as_text, codes_in_order, once_a_column, typed_text, where_true
 from predilect.data.intake import counted
 from predilect.data.read.names import EITHER_END, IDENTIFIED, NO, NTH, PLACED, YES, is_called, plain, tells_note
 from predilect.errors import DataError
@@ -42,7 +42,7 @@ def flags(series: pl.Series) -> BoolArray | None:
     word = as_text(series).str.strip_chars().str.to_lowercase().str.strip_suffix(".0")
     if not word.drop_nulls().is_in([*YES, *NO]).all() or word.null_count() == len(word):
         return None
-    return word.is_in(YES).fill_null(False).to_numpy()
+    return where_true(word.is_in(YES))
 
 
 @once_a_column
@@ -92,14 +92,14 @@ def numbers_of(
     if what == "rank" and text.dtype == pl.String:
         text = _places(text)
     number = text.cast(pl.Float64, strict=False)
-    odd = (number.is_null() & text.is_not_null()).to_numpy()
-    if odd.any():
+    if number.null_count() > text.null_count():
+        odd = (number.is_null() & text.is_not_null()).to_numpy()
         place = int(odd.argmax())
         row = place if rows is None else int(rows[place])
         raise DataError(
             f'{said} text in {counted(int(odd.sum()), "row")} (first: row {row + 1}, "{shown(text[place])}"). {advice}'
         )
-    found: FloatArray = number.fill_null(np.nan).to_numpy()
+    found: FloatArray = number.to_numpy()
     return found
 
 
@@ -174,7 +174,7 @@ def is_place(name: str) -> bool:
 def is_none(names: pl.Series, none: str) -> BoolArray:
     """Which alternatives stand for "none of these"; (n,)."""
     plain = as_text(names).str.strip_chars().str.to_lowercase()
-    return plain.is_in([*NONE_WORDS, none.lower()]).fill_null(False).to_numpy()
+    return where_true(plain.is_in([*NONE_WORDS, none.lower()]))
 
 
 @once_a_column
@@ -189,17 +189,9 @@ def plain_values(series: pl.Series) -> pl.Series:
     return typed_text(series) if series.dtype == pl.String and not coded else series
 
 
-@once_a_column
-def _codes(column: pl.Series) -> IntArray:
-    """Numbers of a column's values in their order, from 1, and 0 where one is missing; (n,)."""
-    column = as_text(column) if column.dtype == pl.Object else column
-    codes: IntArray = column.rank("dense").fill_null(0).cast(pl.Int64).to_numpy()
-    return codes
-
-
 def distinct(columns: list[pl.Series]) -> tuple[IntArray, IntArray]:
     """First row of each distinct combination of values, and the number of each row's combination; (n,)."""
-    _, first, number = np.unique(packed(*map(_codes, columns)), return_index=True, return_inverse=True)
+    _, first, number = np.unique(packed(*map(codes_in_order, columns)), return_index=True, return_inverse=True)
     return first, number
 
 
@@ -242,9 +234,8 @@ def varies_within(column: pl.Series, group: IntArray) -> bool:
     """Whether a column has several values, or one and gaps, in any group, coded from 0."""
     member = np.zeros(int(group.max(initial=0)) + 1, dtype=np.int64)
     member[group] = np.arange(len(group))
-    if column.dtype == pl.Object:
-        column = as_text(column)
-    return not bool(column.eq_missing(column.gather(member[group])).all())
+    codes = codes_in_order(column)
+    return bool((codes != codes[member[group]]).any())
 
 
 def once_in(column: pl.Series, group: IntArray) -> bool:
@@ -374,7 +365,7 @@ def missing_in(attributes: Mapping[str, pl.Series], label: pl.Series | None, non
         empty = plain_values(column).is_null().to_numpy() & ~none
         if label is not None:
             has = label.filter(pl.Series(~empty & ~none)).unique()
-            empty &= label.is_in(has.to_list()).fill_null(False).to_numpy()
+            empty &= where_true(label.is_in(has.to_list()))
         if empty.any():
             named.append(f'"{shown(name)}"')
         missing |= empty

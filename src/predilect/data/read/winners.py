@@ -13,6 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from predilect._base.text import is_whole, near_miss, quoted, shown
+from predilect.data.frames import where_true
 from predilect.data.intake import counted
 from predilect.data.read.names import GRADED, SideWords, could_be_side, squeezed, tokens
 from predilect.data.read.options import ReadOptions, as_words, option, own_words
@@ -91,10 +92,10 @@ class Answered:
         toward: Literal["left", "right"] | None = None, notes: tuple[str, ...] = (),
     ) -> None:  # fmt: skip
         self.text, self.name, self.notes = text, str(text.name), notes
-        self._is_left, self._is_right = ((text == side).fill_null(False).to_numpy() for side in (left, right))
+        self._is_left, self._is_right = (where_true(text == side) for side in (left, right))
         distinct = text.drop_nulls().unique().sort()
         self.words = [word.strip().lower() for word in distinct.to_list()]
-        self._number = _place(text, distinct)
+        self._number = np.where(text.is_null().to_numpy(), len(distinct), distinct.search_sorted(text).to_numpy())
         own_ties = {word.strip().lower() for word in as_words(options.get("ties"))}
         self._ties = own_ties | sides.ties
         self._own_ties = own_ties
@@ -358,12 +359,6 @@ def _of_phrase(parts: Sequence[str], sides: Mapping[str, int]) -> tuple[int, str
                 return sign, None
             return sign, " ".join(word for word in said if word not in _BETTER).strip(" .")
     return None
-
-
-def _place(words: pl.Series, distinct: pl.Series) -> NDArray[np.int32]:
-    """Position of each word among the distinct ones; missing words get the place after the last."""
-    position = pl.Series(np.arange(len(distinct), dtype=np.int32))
-    return words.replace_strict(distinct, position, default=len(distinct), return_dtype=pl.Int32).to_numpy()
 
 
 def grades_of_numbers(values: Iterable[float]) -> tuple[str, ...]:
