@@ -63,6 +63,7 @@ from predilect.data.read.profiles import (
     once_in_each,
     place_of,
     plain_values,
+    values_of,
     varies_within,
     words_of,
 )
@@ -527,7 +528,7 @@ def _said_itself(series: pl.Series, own: pl.Series | None, task: IntArray, none:
 
 def _of_two_words(series: pl.Series, task: IntArray) -> BoolArray | None:
     said = words_of(series)
-    words = said.unique()
+    words = values_of(said)
     if len(words) != 2 or said.null_count() or (said == "").any():
         return None
     of_one = [mark for one in words if once_in_each(mark := (said == one).to_numpy(), task)]

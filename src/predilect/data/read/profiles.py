@@ -144,13 +144,14 @@ def _ids_of(column: pl.Series) -> pl.Series | None:
 
 
 @once_a_column
-def _values(words: pl.Series) -> pl.Series:
-    return words.drop_nulls().unique()
+def values_of(column: pl.Series) -> pl.Series:
+    """The values that a column holds, each once, in any order."""
+    return column.drop_nulls().unique()
 
 
 def _of_one_kind(words: Sequence[pl.Series]) -> bool:
     """Whether some ids stand now in one and now in another of some columns, and never twice in a row."""
-    held = pl.concat([_values(one) for one in words])
+    held = pl.concat([values_of(one) for one in words])
     if held.n_unique() == len(held):
         return False
     return not any((one == two).any() for one, two in itertools.combinations(words, 2))
@@ -240,7 +241,7 @@ def varies_within(column: pl.Series, group: IntArray) -> bool:
 
 def once_in(column: pl.Series, group: IntArray) -> bool:
     """Whether no value comes twice in a group."""
-    return len(distinct([pl.Series(group), column])[0]) == len(group)
+    return len(np.unique(packed(group, codes_in_order(column)))) == len(group)
 
 
 def once_in_each(mark: BoolArray | None, task: IntArray) -> bool:
@@ -277,23 +278,27 @@ def counts_within(column: pl.Series, task: IntArray) -> bool:
     return bool((number[order] - place == number.min()).all()) and number.min() in (0, 1)
 
 
+@once_a_column
+def _zero_one_blank(column: pl.Series) -> BoolArray:
+    """Where a column holds 0, where 1, and where nothing, (3, n)."""
+    text = as_text(column).str.strip_suffix(".0")
+    return np.stack([where_true(text == "0"), where_true(text == "1"), text.is_null().to_numpy()])
+
+
 def nothing_of(attributes: Mapping[str, pl.Series], task: IntArray) -> tuple[BoolArray, str | None]:
     """Alternatives with no attribute, one in every task, (n,), and the column that marks them by 1, if one does.
 
     Blank in all, or 0 in each where no other alternative has a 0; but for the column that marks them.
     """
-    columns = [as_text(column).str.strip_suffix(".0") for column in attributes.values()]
-    zero = np.stack([(column == "0").fill_null(False).to_numpy() for column in columns])
-    one = np.stack([(column == "1").fill_null(False).to_numpy() for column in columns])
-    blank = np.stack([column.is_null().to_numpy() for column in columns])
+    zero, one, blank = np.stack([_zero_one_blank(column) for column in attributes.values()], axis=1)
     n_blank = blank.sum(axis=0)
-    for place, name in enumerate(attributes if len(columns) > 1 else ()):
+    for place, name in enumerate(attributes if len(attributes) > 1 else ()):
         marks = one[place]
-        rest = n_blank - blank[place] == len(columns) - 1
+        rest = n_blank - blank[place] == len(attributes) - 1
         if (zero[place] | blank[place] == ~marks).all() and (rest == marks).all() and once_in_each(marks, task):
             return marks, name
     nothing: BoolArray = np.logical_and.reduce(zero | blank)
-    if len(columns) == 1 or zero[:, ~nothing].any():
+    if len(attributes) == 1 or zero[:, ~nothing].any():
         nothing = np.logical_and.reduce(blank)
     return (nothing if once_in_each(nothing, task) else np.zeros(len(nothing), dtype=bool)), None
 
