@@ -6,6 +6,7 @@ import copy
 import math
 import warnings
 from collections.abc import Sequence
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -398,11 +399,11 @@ def _information(draws: FloatArray, sets: IntArray) -> tuple[FloatArray, FloatAr
 
 def choice_chances(f: FloatArray) -> FloatArray:
     """Chances of each of k alternatives with utilities f (n, k) to be felt best, with noise N(0, ½) on each; (n, k)."""
-    k = f.shape[1]
-    apart = np.sqrt(2.0) * (f[:, :, None] - f[:, None, :])  # in standard deviations of one alternative's noise
-    inside = ndtr(apart[:, :, :, None] + _NODES)
-    inside[:, np.arange(k), np.arange(k)] = 1.0
-    p = inside.prod(axis=2) @ _WEIGHTS
+    inside = np.ones((*f.shape, len(_NODES)))
+    for one, other in permutations(range(f.shape[1]), 2):
+        apart = np.sqrt(2.0) * (f[:, one] - f[:, other])  # in standard deviations of one alternative's noise
+        inside[:, one] *= ndtr(apart[:, None] + _NODES)
+    p = inside @ _WEIGHTS
     return np.asarray(p / p.sum(axis=1, keepdims=True))
 
 
