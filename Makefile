@@ -115,6 +115,11 @@ $(VENV)/.docs: $(VENV)/.created pyproject.toml constraints.txt
 	$(PIP) --editable ".[docs]"
 	@touch $@
 
+# What .dev, .outside and .docs install, in one go: each asks for and builds the same things first.
+$(VENV)/.all: $(VENV)/.created pyproject.toml constraints.txt
+	$(PIP) --editable ".[dev,outside,docs]"
+	@touch $(VENV)/.run $(VENV)/.dev $(VENV)/.outside $(VENV)/.docs $@
+
 $(LOWEST)/.dev: pyproject.toml constraints-lowest.txt
 	@command -v $(PYTHON_LOWEST) >/dev/null || \
 		{ echo "The lowest versions are tested with Python 3.11. Try: make test-lowest PYTHON_LOWEST=python3"; exit 1; }
