@@ -122,7 +122,7 @@ class Vocabulary:
         elif not self.is_integer and raw.dtype == pl.Int64:
             wanted = raw.cast(pl.String)
         if len(wanted) <= (_FEW_NUMBERS if self.is_integer else _FEW_TEXTS):
-            return np.array([self._position(value) for value in wanted], dtype=np.int32)
+            return np.array([self._position(value) for value in wanted.to_list()], dtype=np.int32)
         refuse_without_threads()
         if wanted.equals(self._ids):
             return np.arange(len(self), dtype=np.int32)

@@ -117,7 +117,7 @@ class Constructed:
     __signature__ = _Constructor()
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
-        known = cls.__signature__.parameters
+        known = cls.__signature__.parameters if kwargs else {}  # of a copy, which each prediction makes, there are none
         open_ended = any(one.kind is one.VAR_KEYWORD for one in known.values())
         for name in [] if open_ended else sorted(kwargs.keys() - known.keys()):
             meant = did_you_mean(name, known) or f" It has {', '.join(known)}"

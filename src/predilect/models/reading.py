@@ -293,14 +293,14 @@ def read_queries(
                 )
     codes_left = items.codes(left, unknown="minus_one")
     codes_right = items.codes(right, unknown="minus_one")
-    new_left, new_right = left.filter(pl.Series(codes_left < 0)), right.filter(pl.Series(codes_right < 0))
-    if new_left.dtype != new_right.dtype:  # 7 on one side and "7" on the other are the same item
-        new_left, new_right = new_left.cast(pl.String), new_right.cast(pl.String)
-    new = Vocabulary(pl.concat([new_left, new_right]))
-    for codes, series in ((codes_left, left), (codes_right, right)):
-        lost = codes < 0
-        if lost.any():
-            codes[lost] = len(items) + new.codes(series.filter(pl.Series(lost)))
+    new = Vocabulary([])
+    if (codes_left < 0).any() or (codes_right < 0).any():
+        new_left, new_right = left.filter(pl.Series(codes_left < 0)), right.filter(pl.Series(codes_right < 0))
+        if new_left.dtype != new_right.dtype:  # 7 on one side and "7" on the other are the same item
+            new_left, new_right = new_left.cast(pl.String), new_right.cast(pl.String)
+        new = Vocabulary(pl.concat([new_left, new_right]))
+        for codes, ids in ((codes_left, new_left), (codes_right, new_right)):
+            codes[codes < 0] = len(items) + new.codes(ids)
     same = np.flatnonzero(codes_left == codes_right) if not isinstance(X, Comparisons) else codes_left[:0]
     if len(same):
         raise DataError(
@@ -315,10 +315,11 @@ def read_queries(
         if added:
             for row in np.flatnonzero(codes_user < 0).tolist():
                 codes_user[row] = added.get(people.own(user[row]), -1)
-        unknown = pl.Series(codes_user < 0)
-        new_users = Vocabulary(user.filter(unknown & user.is_not_null()))
-        named = (unknown & user.is_not_null()).to_numpy()
-        unknown_users[named] = new_users.codes(user.filter(pl.Series(named)), what="user")
+        named = (codes_user < 0) & user.is_not_null().to_numpy()
+        if named.any():
+            ids = user.filter(pl.Series(named))
+            new_users = Vocabulary(ids)
+            unknown_users[named] = new_users.codes(ids, what="user")
     n_unknown = int((unknown_users >= 0).sum())
     return PairQueries(
         codes_user, codes_left, codes_right, list(new.ids), n_unknown, unknown_users, list(new_users.ids), x
