@@ -12,6 +12,7 @@ N_SETS = 24
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)  # three minutes of an idle processor
 def test_intervals_cover_and_scales_are_right():
     means, spreads, people, scale, wider = [], [], [], [], []
     truth = np.sqrt(np.diagonal(OMEGA))
