@@ -191,29 +191,30 @@ assert model.rank()["item"].to_list() == ["tea", "milk", "juice"]
 if {whole}:
     assert model.compress(2).kept("bob") == ["milk", "tea"]
 print(predilect.__file__)
+import sys
+from predilect.__main__ import main
+sys.argv = ["predilect", "rank", "votes.csv", "--format", "json"]
+main()
 """
 
 
-@pytest.mark.slow  # a copy of the package, and two interpreters, for each
+@pytest.mark.slow  # a copy of the package, and an interpreter, for each
 @pytest.mark.parametrize(
     "name", ["papers.gaspk", "papers.crowd", "papers.collaborative", "papers.baselines", *WINGS]
 )  # fmt: skip
 def test_the_rest_stands_without_a_model_or_a_wing(name, tmp_path):
     had = without_model(name, tmp_path / "src")
-    environment = os.environ | {"PYTHONPATH": str(tmp_path / "src")}
-
-    def run(*arguments: str) -> str:
-        found = subprocess.run(
-            [sys.executable, *arguments], capture_output=True, text=True, cwd=tmp_path, env=environment, check=False
-        )
-        assert found.returncode == 0, found.stderr
-        return found.stdout
-
-    assert run("-c", EVERYTHING.format(had=had, whole=name not in WINGS)).startswith(str(tmp_path))
     (tmp_path / "votes.csv").write_text(
         "user,left,right,winner\nann,tea,milk,tea\nbob,milk,juice,milk\ncas,tea,juice,tea\n", encoding="utf-8"
     )
-    board = json.loads(run("-m", "predilect", "rank", "votes.csv", "--format", "json"))["board"]
+    found = subprocess.run(
+        [sys.executable, "-c", EVERYTHING.format(had=had, whole=name not in WINGS)], capture_output=True, text=True,
+        cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(tmp_path / "src")}, check=False,
+    )  # fmt: skip
+    assert found.returncode == 0, found.stderr
+    place, _, ranked = found.stdout.partition("\n")
+    assert place.startswith(str(tmp_path))
+    board = json.loads(ranked)["board"]
     assert [row["item"] for row in board] == ["tea", "milk", "juice"]
 
 
