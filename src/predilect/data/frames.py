@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, wraps
 from os import PathLike
-from typing import Any, TypeVar, cast
+from typing import Any, Literal, TypeVar, cast
 
 import narwhals as nw
 import numpy as np
@@ -369,14 +369,14 @@ def codes_in_order(column: pl.Series) -> NDArray[np.int64]:
     return codes
 
 
-def _all_are(series: pl.Series, pattern: str) -> bool:
-    some = series.dtype == pl.String and series.null_count() < len(series)
-    return some and bool(series.str.contains(pattern).all())
-
-
 @once_a_column
-def _are_whole(series: pl.Series) -> bool:
-    return _all_are(series, r"^-?\d+$")
+def _numerals(series: pl.Series) -> Literal["whole", "pointed"] | None:
+    """Whether all texts of a column are whole numbers, or all with .0 behind them."""
+    if series.dtype != pl.String or series.null_count() == len(series):
+        return None
+    if series.str.contains(r"^-?\d+$").all():
+        return "whole"
+    return "pointed" if series.str.contains(r"^-?\d+\.0$").all() else None
 
 
 def without_points(
@@ -386,9 +386,9 @@ def without_points(
 
     Programs that hold an empty cell as no number write the others of its column so.
     """
-    if not any(_are_whole(ids[side]) for side in ("left", "right")):
+    if not any(_numerals(ids[side]) == "whole" for side in ("left", "right")):
         return dict(ids), ()
-    pointed = [role for role, series in ids.items() if _all_are(series, r"^-?\d+\.0$")]
+    pointed = [role for role, series in ids.items() if _numerals(series) == "pointed"]
     notes = tuple(f'Column "{shown(roles[role])}" writes whole numbers with .0, which is left out.' for role in pointed)
     return dict(ids) | {role: ids[role].str.strip_suffix(".0") for role in pointed}, notes
 

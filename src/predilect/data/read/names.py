@@ -6,7 +6,7 @@ import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Literal
 
 
@@ -422,6 +422,14 @@ class SideWords:
     ties: frozenset[str]
 
 
+@cache
+def _signs(one: str, two: str, alone: bool) -> dict[str, int]:
+    """Signs of two words for the sides with the nouns that may stand beside them, or ``alone``; not to be changed."""
+    pairs = [(noun + one, noun + two) for noun in ("",) * alone + (*_ITEMS, *_WORKS)]
+    pairs += [(one + noun, two + noun) for noun in _ITEMS | _WORKS if len(one) > 3]
+    return {word: sign for pair in pairs for word, sign in zip(pair, (1, -1), strict=True)}
+
+
 def side_words(left: str, right: str, left_word: Iterable[object] = (), right_word: Iterable[object] = ()) -> SideWords:
     """The words for the sides by the names of the columns of items, those in general use, and those that are given."""
     own: dict[str, int] = {}
@@ -441,12 +449,8 @@ def side_words(left: str, right: str, left_word: Iterable[object] = (), right_wo
         ties |= {"d", "x"}
     sign_of: dict[str, int] = {}
     for one, two in _GENERAL:
-        if (one in own or two in own) and (own.get(one), own.get(two)) != (1, -1):
-            pairs = [(noun + one, noun + two) for noun in _ITEMS | _WORKS]
-        else:
-            pairs = [(noun + one, noun + two) for noun in ("", *_ITEMS, *_WORKS)]
-        pairs += [(one + noun, two + noun) for noun in _ITEMS | _WORKS if len(one) > 3]
-        sign_of |= {word: sign for pair in pairs for word, sign in zip(pair, (1, -1), strict=True)}
+        is_other = (one in own or two in own) and (own.get(one), own.get(two)) != (1, -1)
+        sign_of |= _signs(one, two, not is_other)
     sign_of |= own
     sign_of |= {squeezed(str(word)): sign for words, sign in ((left_word, 1), (right_word, -1)) for word in words}
     return SideWords(sign_of, ties)

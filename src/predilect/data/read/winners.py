@@ -17,6 +17,7 @@ from predilect.data.frames import where_true
 from predilect.data.intake import counted
 from predilect.data.read.names import GRADED, SideWords, could_be_side, squeezed, tokens
 from predilect.data.read.options import ReadOptions, as_words, option, own_words
+from predilect.data.read.profiles import values_of
 from predilect.data.vocabulary import Vocabulary
 from predilect.errors import DataError
 
@@ -93,9 +94,9 @@ class Answered:
     ) -> None:  # fmt: skip
         self.text, self.name, self.notes = text, str(text.name), notes
         self._is_left, self._is_right = (where_true(text == side) for side in (left, right))
-        distinct = text.drop_nulls().unique().sort()
+        distinct, missing = values_of(text).sort(), text.is_null().to_numpy()
         self.words = [word.strip().lower() for word in distinct.to_list()]
-        self._number = np.where(text.is_null().to_numpy(), len(distinct), distinct.search_sorted(text).to_numpy())
+        self._number = np.where(missing, len(distinct), distinct.search_sorted(text).to_numpy())
         own_ties = {word.strip().lower() for word in as_words(options.get("ties"))}
         self._ties = own_ties | sides.ties
         self._own_ties = own_ties
@@ -108,7 +109,7 @@ class Answered:
         ways = [(way, self._codes(way)) for way in (*everywhere, *wanted)]
         if bool((self._is_left | self._is_right).any()):  # then words that nobody knows are slips
             ways = [one for one in ways if not one[0].guess]
-        there = text.is_not_null().to_numpy()
+        there = ~missing
         decide = [one for one in ways if ((one[1] != UNKNOWN) & (one[1] != 0)).any()]
         self.ways = [way for way, code in decide if (code[there] != UNKNOWN).all()]
         known = [one for one in ways if not one[0].guess]
