@@ -324,7 +324,8 @@ def differences(model: Any, true: FloatArray, user: str | None = None) -> tuple[
     mean, C = model.utility_distribution(user)
     true = true[[int(item[1:]) for item in model.items_.ids]]
     i, j = np.triu_indices(len(true), 1)
-    return mean[i] - mean[j], true[i] - true[j], np.sqrt(C[i, i] + C[j, j] - 2.0 * C[i, j])
+    of_unit = (user is None) * model.hyperparameters_.unit_sd * (mean[i] - mean[j])
+    return mean[i] - mean[j], true[i] - true[j], np.sqrt(C[i, i] + C[j, j] - 2.0 * C[i, j] + of_unit**2)
 
 
 def held_in(gap: FloatArray, true: FloatArray, sd: FloatArray) -> list[list[float]]:
@@ -591,7 +592,8 @@ def contexts(personal: bool, n_contexts: int, seed: int) -> list[dict[str, Any]]
     of_noise = 1.0 + 2.0 + (0.0 if personal else 2.0 * TASTE**2)
     true = utility[[int(item) for item in model.items_.ids]] / np.sqrt(of_noise)
     i, j = np.triu_indices(n_items, 1)
-    sd = np.sqrt(C[i, i] + C[j, j] - 2.0 * C[i, j])
+    of_unit = personal * model.hyperparameters_.unit_sd * (mean[i] - mean[j])
+    sd = np.sqrt(C[i, i] + C[j, j] - 2.0 * C[i, j] + of_unit**2)
     holds = np.abs(mean[i] - mean[j] - true[i] + true[j]) < 1.959964 * sd
     parts = {"difference": [[int(one), 3.919928 * width] for one, width in zip(holds, sd.tolist(), strict=True)]}
     if personal:  # of an oracle who knows the variance of contexts, which all have as many answers

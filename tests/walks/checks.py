@@ -136,10 +136,12 @@ def check_board(model: Any, user: Any) -> None:
     assert abs(sum(row["mean"] for row in rows)) < ITERATIVE * sum(1.0 + row["sd"] for row in rows)
     items = list(own)
     mean, covariance = model.utility_distribution(user)
+    unit_sd = 0.0 if user is not None else model.posterior_.crowd().unit_sd
     for k, item in enumerate(items):
         sd, rounding = own[item]["sd"], ITERATIVE * (1.0 + own[item]["sd"])
         assert abs(mean[k] - own[item]["mean"]) < rounding, f"joint law of {item} for {whose}: {mean[k]}, {own[item]}"
-        assert abs(math.sqrt(max(covariance[k, k], 0.0)) - sd) < rounding, f"joint law of {item} for {whose}"
+        joint = math.sqrt(max(covariance[k, k], 0.0) + (unit_sd * mean[k]) ** 2)
+        assert abs(joint - sd) < rounding, f"joint law of {item} for {whose}"
     if len(items) > 1:
         check_versus(model, user, board, covariance)
 

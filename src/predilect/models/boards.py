@@ -497,12 +497,13 @@ class RankingEstimator(Asking, Predicting):
         Returns
         -------
         mean, covariance : arrays of float, shapes (n_items,) and (n_items, n_items)
+            Of which orders follow. Of the crowd of a :class:`Population` the variance of a score on the board has
+            (``hyperparameters_.unit_sd`` times its mean)² more, since the unit in which all are told is not sure.
         """
         now = self._now()
-        crowd = user is None
-        found = now.posterior_.crowd() if crowd else now.posterior_.calibrated(now._user_or_unseen(user))
-        mean, covariance = _centred(*found.dense())
-        return mean, covariance + np.outer(found.unit_sd * mean, found.unit_sd * mean)
+        if user is None:
+            return _centred(*now.posterior_.crowd().dense())
+        return _centred(*now.posterior_.calibrated(now._user_or_unseen(user)).dense())
 
     @abstractmethod
     def describe(self) -> list[str]:

@@ -47,8 +47,7 @@ def test_it_widens_scores_by_their_size_and_moves_no_order(model):
     apart, near = wide.differences(left, right), sure.differences(left, right)
     np.testing.assert_allclose(apart.variance, near.variance + (tau * near.mean) ** 2)
     np.testing.assert_array_equal(apart.p_better, near.p_better)
-    law = model.utility_distribution()
-    np.testing.assert_allclose(np.diag(law[1]), board["sd"].to_numpy() ** 2)
+    np.testing.assert_allclose(np.diag(model.utility_distribution()[1]), variance)
 
 
 def test_chances_are_as_in_a_unit_that_is_sure(model):
