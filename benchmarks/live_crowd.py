@@ -267,7 +267,7 @@ def page(found: dict[str, Any], command: str) -> str:
     back, killed = (" and ".join(f"{one:g}" for one in found[name]) for name in ("back_after_s", "killed_at_s"))
     rows = {
         "people, minutes": f"{found['people']}, {found['seconds'] / 60.0:.0f}",
-        "answers that were acknowledged": f"{found['answers']:,}".replace(",", " ") + f", {found['answers_a_second']:g} a second",
+        "answers that were acknowledged": f"{found['answers']}, {found['answers_a_second']:g} a second",
         "of these lost, or kept otherwise": f"{found['lost']}",
         "in the export twice, or of a pair twice; of nobody": f"{found['doubled']}; {found['of_nobody']}",
         "connections refused while it was down; broken off by a kill": f"{found['refused']}; {found['broken_off']}",

@@ -69,6 +69,28 @@ def test_a_restart_has_the_board_of_an_uninterrupted_run(tmp_path):
 
 
 @pytest.mark.slow
+def test_a_poll_goes_on_when_everybody_is_erased(tmp_path):
+    people = PEOPLE[:3]
+    with made(tmp_path, strategy="board") as poll:
+        answered(poll, people, 5)
+        assert poll.refit() is not None
+        poll.board()
+        numbers = [poll.who(name=name) for name in people]
+        rest = poll.belief().board_without(numbers)
+        assert rest["n"].sum() == 0
+        assert np.allclose(rest["mean"], 0.0, rtol=0, atol=ITERATIVE)
+        for name in people:
+            poll.erase(name)
+            poll.board(), poll.outlook()
+        assert set(scores(poll).values()) == {0.0}
+        answered(poll, ["new", "newer"], 3)
+        assert poll.board()["n"].sum() == 2 * 6
+        now = scores(poll)
+    with Poll.open(tmp_path / "poll.db", background=False) as again:
+        close(scores(again), now)
+
+
+@pytest.mark.slow
 def test_whoever_is_erased_told_the_board_nothing(tmp_path):
     with made(tmp_path, strategy="random", name="one") as poll, made(tmp_path, strategy="random", name="two") as other:
         source = random.Random(3)
