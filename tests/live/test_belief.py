@@ -14,6 +14,7 @@ from live.polls import DRINKS, answered, made, of_kind, reply
 from live.test_kept import url  # noqa: F401  the databases
 from predilect.live import Poll
 from predilect.live.belief import Belief
+from predilect.live.refits import Worker
 from predilect.show.report.page import page
 from tolerances import ITERATIVE
 
@@ -328,3 +329,21 @@ def test_boards_are_made_once_however_many_look(tmp_path, monkeypatch):
         n_before = len(n_made)
         poll.board(max_age=1.0)
         assert len(n_made) == n_before + 1
+
+
+def test_nothing_stays_open_of_a_process_that_died_while_it_fitted(tmp_path):
+    with made(tmp_path) as poll:
+        worker = Worker(poll.database)
+        worker.ask(poll.name)
+        first = worker._process
+        first.kill()
+        first.wait()
+        for _ in range(1000):
+            if first.stdin.closed and first.stdout.closed:
+                break
+            time.sleep(0.01)
+        worker.ask(poll.name)
+        assert first.stdin.closed
+        assert first.stdout.closed
+        assert worker._process is not first
+        worker.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import logging
 import queue
@@ -68,7 +69,8 @@ class Log:
         self._writer: threading.Thread | None = None
         self._starting = threading.Lock()
         self._closed = False
-        self.refresh()
+        with _uncollected():
+            self.refresh()
         if self.state.settings is None:
             raise DataError(f'the poll "{self.name}" of {database.place} was never set up. Make another one')
 
@@ -214,6 +216,18 @@ class Log:
         """Write events after number ``last``, in the transaction of the caller; whoever joins gets the next number."""
         events_of = [made for k, one in enumerate(new, last) for made in _numbered([one], k, time.time())]
         _insert(connection, poll, events_of)
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Put off the collection of garbage: of a long log, none of which is any, a third of the time to read it."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def _insert(connection: Any, poll: int, written: list[Event]) -> None:

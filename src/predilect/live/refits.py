@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 import uuid
+from contextlib import suppress
 from typing import Any
 
 import sqlalchemy as sa
@@ -182,6 +183,7 @@ class Worker:
         with self._lock:
             if process is self._process:
                 self._asked.clear()
+        _let_go(process)
 
     def close(self) -> None:
         """End the process; what it was fitting is fitted by the next one."""
@@ -191,8 +193,14 @@ class Worker:
             return
         process.terminate()
         process.wait()
-        for stream in (process.stdin, process.stdout):
-            if stream is not None:
+        _let_go(process)
+
+
+def _let_go(process: subprocess.Popen[str]) -> None:
+    """Close what leads to a process that has ended."""
+    for stream in (process.stdin, process.stdout):
+        if stream is not None:
+            with suppress(OSError):  # an order that it did not take
                 stream.close()
 
 
