@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from predilect._base.compile import is_missing
 
 _WORK = "from predilect.live.warming import compile_all; compile_all()"
-_ITEMS, _PEOPLE = tuple("123456"), ("ann", "bob", "carl", "dora")
+_POLLS, _ITEMS, _PEOPLE = 3, tuple("123456"), ("ann", "bob", "carl", "dora")
 
 
 def begin() -> subprocess.Popen[bytes] | None:
@@ -28,15 +28,18 @@ def begin() -> subprocess.Popen[bytes] | None:
 
 
 def compile_all() -> None:
-    """Have all compiled that a small poll needs, by playing one."""
+    """Have all compiled that small polls need, by playing some: what is drawn leads not everywhere each time."""
     if hasattr(os, "nice"):
         os.nice(10)  # whoever waits for a page comes first
+    for _ in range(_POLLS):
+        with TemporaryDirectory(prefix="predilect-") as place:
+            _play(Path(place) / "poll.db")
+
+
+def _play(file: Path) -> None:
     from predilect.live.poll import Poll
 
-    with (
-        TemporaryDirectory(prefix="predilect-") as place,
-        Poll.create(Path(place) / "poll.db", question="?", items=_ITEMS, background=False) as poll,
-    ):
+    with Poll.create(file, question="?", items=_ITEMS, background=False) as poll:
         for who in _PEOPLE:
             for said in ("left", "tie", "right", "left", "tie"):
                 (question,) = poll.ask(who)
