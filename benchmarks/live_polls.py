@@ -4,6 +4,7 @@
     python -m benchmarks.live_polls calls [--large]
     python -m benchmarks.live_polls start [--large]
     python -m benchmarks.live_polls seen [--url postgresql://...]
+    python -m benchmarks.live_polls crowd [--people 300] [--seconds 900]
 
 ``load``: participants answer over HTTP, each ``--pause`` seconds after their answer before was sent, or as soon as the
 next question is there if that is later: 1.7 for 176 a second of 300 people, .6 for as many as the server takes. Refits
@@ -11,7 +12,8 @@ run, and the client, on the same processors; nothing may be lost or doubled. ``c
 answers: processor time of ``ask``, in the thread that calls it and in all threads of the process, which move the board
 and weigh the pairs meanwhile; time of asking by the clock, and of a durable ``tell``. ``start``: time to open that poll
 from its log and its last refit. ``--large``: 1 000 items, 10 000 people, 100 000 answers. ``seen``: time from an answer
-that one process writes until another one has it.
+that one process writes until another one has it. ``crowd``: participants on the pages at human pace, and a server that
+is killed twice (``live_crowd.py``); writes ``results/live_polls.md``.
 """
 
 from __future__ import annotations
@@ -33,6 +35,9 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.live_crowd import crowd as crowd_of_visitors
+from benchmarks.live_crowd import page
+from benchmarks.store import write_whole
 from predilect.live import Poll
 from predilect.live.answers import user_of
 from predilect.live.log import THEMSELVES, Log, New
@@ -113,16 +118,7 @@ def load(url: str, n: int, seconds: float, processes: int, strategy: str, pause:
     items = [f"item {k}" for k in range(_N_ITEMS)]
     Poll.create(url, question="Which?", items=items, strategy=strategy, name="load", background=False).disconnect()
     port = 8765
-    options = {"--port": port, "--processes": processes, "--joins": 100_000, "--stop-after": seconds + 60.0}
-    command = [
-        sys.executable,
-        "-m",
-        "predilect",
-        "poll",
-        "serve",
-        url,
-        *(str(one) for pair in options.items() for one in pair),
-    ]
+    command = serving(url, seconds, {"--port": port, "--processes": processes, "--joins": 100_000})
     server = subprocess.Popen(command, env=os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"})
     try:
         _wait_for(port)
@@ -146,6 +142,12 @@ def load(url: str, n: int, seconds: float, processes: int, strategy: str, pause:
         "cpu_ms_an_answer_refits_included": round(1e3 * (used.ru_utime + used.ru_stime) / max(len(told), 1), 2),
         "newest_refit_at_event": n_refits, "events": poll.log.state.sequence, "exit_code": code,
     }  # fmt: skip
+
+
+def serving(url: str, seconds: float, options: dict[str, Any]) -> list[str]:
+    """The command that serves a poll, for a minute longer than it is measured."""
+    told = [str(one) for pair in ({"--stop-after": seconds + 60.0} | options).items() for one in pair]
+    return [sys.executable, "-m", "predilect", "poll", "serve", url, *told]
 
 
 def _wait_for(port: int) -> None:
@@ -267,19 +269,26 @@ def _in_short(taken: list[float]) -> list[float]:
 def main() -> None:
     """Measure what is asked for, and print it."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["load", "calls", "start", "seen"])
+    parser.add_argument("what", choices=["load", "calls", "start", "seen", "crowd"])
     parser.add_argument("--people", type=int, default=300)
-    parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--seconds", type=float, help="of load 60 unless told, and at most 120; of crowd 900")
     parser.add_argument("--pause", type=float, default=1.7)
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--strategy", default="board")
     parser.add_argument("--large", action="store_true")
     parser.add_argument("--url")
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as place:
         url = given.url or str(Path(place) / "poll.db")
         if given.what == "load":
-            found = load(url, given.people, min(given.seconds, 120.0), given.processes, given.strategy, given.pause)
+            seconds = min(given.seconds or 60.0, 120.0)
+            found = load(url, given.people, seconds, given.processes, given.strategy, given.pause)
+        elif given.what == "crowd":
+            seconds = given.seconds or 900.0
+            found = crowd_of_visitors(url, serving(url, seconds + 300.0, {}), given.people, seconds)
+            asked = f"python -m benchmarks.live_polls crowd --people {given.people} --seconds {seconds:g}"
+            write_whole({given.out / "live_polls.md": page(found, asked)})
         else:
             size = _LARGE if given.large else _FULL
             found = seen(url) if given.what == "seen" else {"calls": calls, "start": start}[given.what](url, size)

@@ -14,6 +14,7 @@ from live.polls import DRINKS, answered, made, of_kind, reply
 from live.test_kept import url  # noqa: F401  the databases
 from predilect.live import Poll
 from predilect.live.belief import Belief
+from predilect.live.refits import Worker
 from predilect.show.report.page import page
 from tolerances import ITERATIVE
 
@@ -66,6 +67,28 @@ def test_a_restart_has_the_board_of_an_uninterrupted_run(tmp_path):
         with Poll.open(tmp_path / "poll.db", background=False) as again:
             close(scores(again), scores(poll))
         assert poll.board()["sd"][0] != before["sd"][0]
+
+
+@pytest.mark.slow
+def test_a_poll_goes_on_when_everybody_is_erased(tmp_path):
+    people = PEOPLE[:3]
+    with made(tmp_path, strategy="board") as poll:
+        answered(poll, people, 5)
+        assert poll.refit() is not None
+        poll.board()
+        numbers = [poll.who(name=name) for name in people]
+        rest = poll.belief().board_without(numbers)
+        assert rest["n"].sum() == 0
+        assert np.allclose(rest["mean"], 0.0, rtol=0, atol=ITERATIVE)
+        for name in people:
+            poll.erase(name)
+            poll.board(), poll.outlook()
+        assert set(scores(poll).values()) == {0.0}
+        answered(poll, ["new", "newer"], 3)
+        assert poll.board()["n"].sum() == 2 * 6
+        now = scores(poll)
+    with Poll.open(tmp_path / "poll.db", background=False) as again:
+        close(scores(again), now)
 
 
 @pytest.mark.slow
@@ -306,3 +329,21 @@ def test_boards_are_made_once_however_many_look(tmp_path, monkeypatch):
         n_before = len(n_made)
         poll.board(max_age=1.0)
         assert len(n_made) == n_before + 1
+
+
+def test_nothing_stays_open_of_a_process_that_died_while_it_fitted(tmp_path):
+    with made(tmp_path) as poll:
+        worker = Worker(poll.database)
+        worker.ask(poll.name)
+        first = worker._process
+        first.kill()
+        first.wait()
+        for _ in range(1000):
+            if first.stdin.closed and first.stdout.closed:
+                break
+            time.sleep(0.01)
+        worker.ask(poll.name)
+        assert first.stdin.closed
+        assert first.stdout.closed
+        assert worker._process is not first
+        worker.close()

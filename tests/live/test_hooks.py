@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import hmac
 import json
@@ -123,6 +124,29 @@ def test_what_is_not_taken_is_tried_again_and_given_up_in_the_end(caplog):
         assert len(came) == 3
         sender.close()
     assert "given up: it answers 500" in caplog.text
+
+
+@pytest.mark.parametrize("drip", [b"HTTP/1.1 100 Continue\r\n\r\n", b"X"])
+def test_what_answers_bit_by_bit_without_an_end_is_left(monkeypatch, drip):
+    monkeypatch.setattr(hooks, "_LONGEST", 0.5)
+    ends = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as place:
+
+        def answer():
+            with contextlib.suppress(OSError), place.accept()[0] as one:
+                while not ends.wait(0.1):
+                    one.sendall(drip)
+
+        thread = threading.Thread(target=answer, daemon=True)
+        thread.start()
+        began = time.monotonic()
+        try:
+            with pytest.raises(OutputError, match=r"within 0\.5 seconds"):
+                post(f"http://127.0.0.1:{place.getsockname()[1]}/", b"{}", "key", to_own_network=True)
+        finally:
+            ends.set()
+            thread.join()
+        assert time.monotonic() - began < 30.0
 
 
 @pytest.mark.usefixtures("quick")

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import random
 import sqlite3
 import threading
 import time
+import zlib
 from collections import Counter
 from itertools import pairwise
 
 import pytest
 import sqlalchemy as sa
+from hypothesis import given
+from hypothesis import strategies as st
 
 from live.polls import DRINKS, answered, fail_once, made, reply
 from predilect.errors import DataError, OutputError
 from predilect.live import Poll, Settings
 from predilect.live import tables as tables_of
 from predilect.live.given import Refused
-from predilect.live.state import PollState, decoded, due_counts
+from predilect.live.state import PollState, checksum, decoded, due_counts
 from predilect.live.tables import Database, events
 
 
@@ -32,6 +36,14 @@ def kept(poll, kind="answered"):
 
 def said(poll):
     return poll.export("answers").drop("time", "shown_ms", "reason").rows()
+
+
+COLUMN = st.one_of(st.none(), st.integers(), st.text(), st.floats(allow_nan=False, allow_infinity=False))
+
+
+@given(st.lists(COLUMN, max_size=6))
+def test_the_checksum_of_a_row_is_that_of_its_columns_in_json(columns):
+    assert checksum(*columns) == zlib.crc32(json.dumps(columns).encode())
 
 
 def test_a_question_stays_until_it_is_answered(tmp_path):

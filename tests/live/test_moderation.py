@@ -79,6 +79,16 @@ def test_a_proposal_that_is_there_already_is_one(tmp_path, again):
         assert poll.propose_item("bob", "Free Wifi in buses") == number + 1
 
 
+@pytest.mark.parametrize("name", ["\u200b", " \u2060\ufeff ", "\u202e\u0301"])
+def test_a_name_that_nobody_sees_is_none(tmp_path, name):
+    with made(tmp_path, proposals=True) as poll:
+        poll.join("ann")
+        for act in (lambda: poll.propose_item("ann", name), lambda: poll.add_items([name])):
+            with pytest.raises(DataError, match="needs a name"):
+                act()
+        assert len(poll.items) == len(DRINKS)
+
+
 def test_the_organiser_is_told_what_to_do_with_an_item(tmp_path):
     with made(tmp_path, proposals=True) as poll:
         poll.propose_item("ann", "beer")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import sqlite3
+import sys
 
 import pytest
 import sqlalchemy as sa
@@ -100,3 +101,56 @@ def test_whoever_serves_a_poll_that_was_moved_away_is_told_so(tmp_path):
         moving.move(poll.database, "one", tmp_path / "third.db")
         with pytest.raises(OutputError, match="was moved away"):
             served.tell(served.log.state.people[3].number, question.shown, "skip")
+
+
+def test_nobody_writes_into_another_poll_that_was_made_where_theirs_was_before(tmp_path):
+    with made(tmp_path, name="one") as poll, Poll.open(tmp_path / "poll.db", background=False) as served:
+        answered(served, ["ann"], 3)
+        question = served.ask("ann")[0]
+        moving.move(poll.database, "one", tmp_path / "third.db")
+        with made(tmp_path, name="two") as other:
+            assert other.log.poll == served.log.poll  # SQLite gives the number of the one that went
+            rows = kept(other)
+            for act in (
+                lambda: served.tell("ann", question.shown, "skip"), lambda: served.join("bob"),
+                lambda: served.invite("Eve", "organiser"), served.look, lambda: served.export("events"),
+            ):  # fmt: skip
+                with pytest.raises(OutputError, match="was moved away"):
+                    act()
+            with pytest.raises(DataError, match='no poll "one"; it holds two'):
+                served.refit()
+            assert not served.readable()
+            assert kept(other) == rows
+            assert other.organisers() == []
+            answered(other, ["carl"], 4)
+        with pytest.raises(OutputError, match="was moved away"):
+            served.look()
+        assert len(served.log.state.people) == 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="an open file cannot be removed there")
+def test_no_answer_is_acknowledged_in_a_file_that_was_removed_or_replaced(tmp_path):
+    with made(tmp_path, name="one") as poll:
+        answered(poll, ["ann"], 2)
+        question = poll.ask("ann")[0]
+        away = tmp_path / "away"
+        away.mkdir()
+
+        def move_files(source, target):
+            for file in source.glob("poll.db*"):
+                file.rename(target / file.name)
+
+        move_files(tmp_path, away)
+        for _ in range(2):  # there is no file, and then another one
+            with pytest.raises(OutputError, match="removed or replaced"):
+                poll.tell("ann", question.shown, "left")
+            assert not poll.readable()
+            if not (tmp_path / "poll.db").exists():
+                made(tmp_path, name="one").disconnect()
+        for file in tmp_path.glob("poll.db*"):
+            file.unlink()
+        move_files(away, tmp_path)
+        assert poll.readable()
+        poll.tell("ann", question.shown, "left")
+    with Poll.open(tmp_path / "poll.db", background=False) as again:
+        assert len(again.log.state.changes) == 3

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import glob
 import hashlib
 import logging
 import os
@@ -70,6 +71,11 @@ def rebound(loop: Any, other: Callable[[Any], Any], name: str) -> Any:
     digest = hashlib.sha256(repr([(key, _digest(f)) for key, f in changed.items()]).encode()).hexdigest()[:8]
     copy.__qualname__ = f"{name}_{digest}_{source.__qualname__}"
     return _njit(copy, **_dispatchers[loop])
+
+
+def is_missing(loop: Any) -> bool:
+    """Whether the cache on disk can hold a compiled function and holds none of its code as it is now, for any types."""
+    return isinstance(loop._cache, _Cache) and not loop._cache._cache_file.has_any()
 
 
 def elementwise(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -239,8 +245,16 @@ class _CacheFiles:
 
     def load(self, key: Any) -> Any:
         """What was saved with the key, or None; what was made of other code counts as none."""
+        data = self._content(self._path(key))
+        return None if data is None else pickle.loads(data)
+
+    def has_any(self) -> bool:
+        """Whether something was saved of this code, with any key."""
+        return any(self._content(path) is not None for path in self.folder.glob(f"{glob.escape(self.name)}.*.nbc"))
+
+    def _content(self, path: Path) -> Any:
         try:
-            content = self._path(key).read_bytes()
+            content = path.read_bytes()
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -249,7 +263,7 @@ class _CacheFiles:
         if hashlib.sha256(content).digest() != digest:
             return self._miss("damaged")
         stamp, data = pickle.loads(content)
-        return pickle.loads(data) if stamp == self.stamp() else None
+        return data if stamp == self.stamp() else None
 
     def _path(self, key: Any) -> Path:
         versions = numba.__version__, llvmlite.__version__

@@ -10,7 +10,7 @@ import time
 import zipfile
 import zlib
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -99,6 +99,11 @@ def unpacked(content: bytes) -> Any:
         return load(folder)
 
 
+def knows(model: Any, user: str) -> bool:
+    """Whether a model has answers of somebody."""
+    return user in model._added_users or model.users_.code(user) >= 0
+
+
 class _Asker(NamedTuple):
     """What chooses questions: when it was made, of which refit and event, and itself."""
 
@@ -150,8 +155,7 @@ class Belief:
                 keys = keys_of(state) if state.board_changed > self.sequence else []
             self._add_items(keys)
             for _, number in erased:
-                if self.knows(user := user_of(number)):
-                    self.model.forget(user=user)
+                self.model = self._without(self.model, [number])
                 self.made_at = min(self.made_at, number - 1)  # a refit without them takes this one's place
                 self._asker = None
                 self._made.clear()
@@ -168,7 +172,7 @@ class Belief:
                    models.c.sequence > max(self.made_at, 0), models.c.folder.is_not(None))
             .order_by(models.c.sequence.desc()).limit(1)
         )  # fmt: skip
-        with self.log.database.reading() as connection:
+        with self.log.reading() as connection:
             row = connection.execute(chosen).first()
         if row is None:
             return False
@@ -189,7 +193,7 @@ class Belief:
 
     def _throw_away(self, sequence: int) -> None:
         this = (models.c.poll == self.log.poll) & (models.c.criterion == self.criterion)
-        with self.log.database.writing(self.log.poll) as connection:
+        with self.log.writing() as connection:
             connection.execute(sa.delete(models).where(this, models.c.sequence == sequence))
 
     def _lost(self, sequence: int) -> bool:
@@ -197,7 +201,7 @@ class Belief:
         chosen = sa.select(models.c.sequence).where(
             models.c.poll == self.log.poll, models.c.criterion == self.criterion, models.c.sequence == sequence
         )
-        with self.log.database.reading() as connection:
+        with self.log.reading() as connection:
             return connection.scalar(chosen) is None
 
     def _begin(self, state: PollState, model: Any, sequence: int) -> None:
@@ -229,7 +233,7 @@ class Belief:
 
     def knows(self, user: str) -> bool:
         """Whether the model has answers of somebody."""
-        return user in self.model._added_users or self.model.users_.code(user) >= 0
+        return knows(self.model, user)
 
     def asker(self) -> Any:
         """What chooses questions, one after the other until there are some, of the board a quarter of a second ago.
@@ -287,13 +291,20 @@ class Belief:
         model = self.catch_up()
 
         def made() -> Any:
-            rest = unpacked(packed(copy.copy(model)))  # another model, to forget them in
-            for user in map(user_of, numbers):
-                if self.knows(user):
-                    rest.forget(user=user)
-            return self._ranked(rest)
+            another = unpacked(packed(copy.copy(model)))  # to forget them in
+            return self._ranked(self._without(another, numbers))
 
         return self._looked("without", tuple(numbers), _SECONDS_OF_AN_OUTLOOK, made)
+
+    def _without(self, model: Any, numbers: Iterable[int]) -> Any:
+        """A model that forgot some participants, in place; the prior once nobody is left in it."""
+        for user in map(user_of, numbers):
+            if knows(model, user):
+                if len(model.users_) + len(model._added_users) == 1:
+                    with self.log.lock:
+                        return prior(self.log.state)
+                model.forget(user=user)
+        return model
 
     def own(self, number: int, of: tuple[int, ...]) -> Any:
         """The board of a participant, a polars frame of the active items, best first; None without answers.

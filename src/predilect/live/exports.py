@@ -100,7 +100,7 @@ def _items(state: PollState) -> pl.DataFrame:
 
 def _participants(poll: Any, show_pids: bool) -> pl.DataFrame:
     """Who took part; outer references as HMAC by the poll's key, so that nobody can try all of a short form."""
-    with poll.database.reading() as connection:
+    with poll.log.reading() as connection:
         chosen = sa.select(participants).where(participants.c.poll == poll.log.poll).order_by(participants.c.number)
         kept = {row.number: row for row in connection.execute(chosen)}
     rows = []
@@ -123,7 +123,7 @@ def _participants(poll: Any, show_pids: bool) -> pl.DataFrame:
 
 def _events(poll: Any) -> pl.DataFrame:
     chosen = sa.select(events.c.sequence, events.c.time, events.c.kind, events.c.participant, events.c.payload)
-    with poll.database.reading() as connection:
+    with poll.log.reading() as connection:
         rows = connection.execute(chosen.where(events.c.poll == poll.log.poll).order_by(events.c.sequence)).all()
     types = {"sequence": pl.Int64, "time": pl.String, "kind": pl.String, "user": pl.String, "payload": pl.String}
     return pl.DataFrame(

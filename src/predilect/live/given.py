@@ -196,9 +196,11 @@ def read_told(said: Mapping[str, Any]) -> dict[str, str]:
 
 
 def read_name(name: Any, given: Any) -> str:
-    """The name of an item, its blanks single; DataError for none, or one that is too long."""
+    """The name of an item, its blanks single; DataError for none, one that cannot be seen, or is too long."""
     if not isinstance(name, str) or not (name := " ".join(storable(name).split())):
         raise Unfit(f"an item needs a name; got {quoted(given)}")
+    if not any(unicodedata.category(one)[0] in "LNPS" for one in name):  # zero-width blanks, say
+        raise Unfit("an item needs a name that can be seen")
     if len(name) > LONGEST_TEXT:
         raise Unfit(f"the name of an item has {len(name)} characters; at most {LONGEST_TEXT} are shown")
     return name

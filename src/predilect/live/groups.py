@@ -24,7 +24,7 @@ def publish(log: Log, state: PollState, criterion: int, model: Any, seen: int) -
     """
     assert state.settings is not None
     smallest = state.settings.smallest_group
-    with log.database.reading() as connection:
+    with log.reading() as connection:
         last = _last_told(connection, log.poll, criterion)
     since = {
         user_of(one.answer.participant)
@@ -35,7 +35,7 @@ def publish(log: Log, state: PollState, criterion: int, model: Any, seen: int) -
     found, whose = model._grouped(smallest)
     if not may_follow(found, whose, since, smallest):
         return
-    with log.database.writing(log.poll) as connection:
+    with log.writing() as connection:
         n_erased: Any = connection.scalar(
             sa.select(sa.func.count()).where(events.c.poll == log.poll, events.c.kind == "erased")
         )
@@ -61,7 +61,7 @@ def may_follow(found: Groups, whose: dict[Any, str], since: Collection[Any], sma
 def published(log: Log, criterion: int, smallest: int, names: Mapping[str, str]) -> Groups | None:
     """The newest publication, of items by their names now, by keys; None if there is none, or it is allowed no more."""
     this = (groups.c.poll == log.poll) & (groups.c.criterion == criterion)
-    with log.database.reading() as connection:
+    with log.reading() as connection:
         content = connection.scalar(
             sa.select(groups.c.content).where(this).order_by(groups.c.sequence.desc()).limit(1)
         )  # fmt: skip

@@ -12,6 +12,7 @@ import socket
 import ssl
 import threading
 import time
+from contextlib import suppress
 from ipaddress import IPv6Network, ip_address
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -21,7 +22,7 @@ from predilect.errors import OutputError
 
 _log = logging.getLogger("predilect.live")
 WAITS = (10.0, 60.0, 300.0, 1800.0)  # seconds before it is tried again; then it is given up
-_LONGEST = 10.0  # seconds of a try
+_LONGEST = 10.0  # seconds of a try, and of each wait in it
 _MOST_WAITING = 200
 _NAT64 = IPv6Network("64:ff9b::/96")
 SIGNATURE = "Predilect-Signature"
@@ -120,10 +121,18 @@ def post(url: str, body: bytes, key: str, *, to_own_network: bool = False) -> No
     connection = (_Secure if is_secure else _Plain)(host, port, place)
     headers = {"Content-Type": "application/json", "User-Agent": "Predilect",
                SIGNATURE: signature(key, int(time.time()), body)}  # fmt: skip
+    cut = threading.Timer(_LONGEST, connection.cut)  # whoever answers bit by bit keeps every wait short
+    cut.daemon = True
+    cut.start()
     try:
         connection.request("POST", f"{parts.path or '/'}{f'?{parts.query}' if parts.query else ''}", body, headers)
         status = connection.getresponse().status
+    except (OSError, http.client.HTTPException) as error:
+        if connection.is_cut:
+            raise OutputError(f"it has not answered within {_LONGEST:g} seconds") from error
+        raise
     finally:
+        cut.cancel()
         connection.close()
     if not 200 <= status < 300:
         raise OutputError(f"it answers {status}")
@@ -155,7 +164,14 @@ class _Plain(http.client.HTTPConnection):
 
     def __init__(self, host: str, port: int, place: str) -> None:
         super().__init__(host, port, timeout=_LONGEST)
-        self._place = place
+        self._place, self.is_cut = place, False
+
+    def cut(self) -> None:
+        """End it, whoever waits for what."""
+        self.is_cut = True
+        if self.sock is not None:
+            with suppress(OSError):  # it has ended
+                socket.socket.shutdown(self.sock, socket.SHUT_RDWR)  # at once, without what TLS would say
 
     def connect(self) -> None:
         """Connect to that address."""
@@ -168,4 +184,6 @@ class _Secure(_Plain):
     def connect(self) -> None:
         """Connect, and look at the certificate."""
         super().connect()
-        self.sock = ssl.create_default_context().wrap_socket(self.sock, server_hostname=self.host)
+        secure = ssl.create_default_context()
+        self.sock = tls = secure.wrap_socket(self.sock, server_hostname=self.host, do_handshake_on_connect=False)
+        tls.do_handshake()  # where it can be cut

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import logging
 import queue
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -67,7 +69,8 @@ class Log:
         self._writer: threading.Thread | None = None
         self._starting = threading.Lock()
         self._closed = False
-        self.refresh()
+        with _uncollected():
+            self.refresh()
         if self.state.settings is None:
             raise DataError(f'the poll "{self.name}" of {database.place} was never set up. Make another one')
 
@@ -84,11 +87,30 @@ class Log:
             raise DataError(f'{self.database.place} holds no poll "{name}"; it holds {", ".join(sorted(there))}')
         return row.name, row.poll, row.signing
 
+    @contextmanager
+    def reading(self) -> Iterator[sa.Connection]:
+        """Connection to read the poll with, which sees one state of the database; OutputError if it is not there."""
+        with self.database.reading() as connection:
+            self._check(connection)
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[sa.Connection]:
+        """Transaction that alone may write to the poll; OutputError if it is not there."""
+        with self.database.writing(self.poll) as connection:
+            self._check(connection)
+            yield connection
+
+    def _check(self, connection: sa.Connection) -> None:
+        """OutputError unless the poll is here: once it was moved away, another one may have its number."""
+        if connection.scalar(sa.select(polls.c.signing).where(polls.c.poll == self.poll)) != self.signing:
+            raise OutputError(f'the poll "{self.name}" was moved away from {self.database.place}')
+
     def refresh(self) -> None:
         """Read what other processes wrote since; OutputError if the database cannot be read."""
         with self.lock:
             last = self.state.sequence
-        with self.database.reading() as connection:
+        with self.reading() as connection:
             found = self._after(connection, last)
         self._take_in(found)
 
@@ -156,11 +178,9 @@ class Log:
         written: list[Event] = []
         results: list[tuple[_Job, Any, Any]] = []
         try:
-            with self.database.writing(self.poll) as connection:
+            with self.writing() as connection:
                 # Read before any event is decided, and taken in at once: other processes have committed it.
                 last: Any = connection.scalar(sa.select(polls.c.sequence).where(polls.c.poll == self.poll))
-                if last is None:
-                    raise OutputError(f'the poll "{self.name}" was moved away from {self.database.place}')
                 if last > self.state.sequence:
                     self._take_in(self._after(connection, self.state.sequence))
                 sequence, now = self.state.sequence, time.time()
@@ -196,6 +216,18 @@ class Log:
         """Write events after number ``last``, in the transaction of the caller; whoever joins gets the next number."""
         events_of = [made for k, one in enumerate(new, last) for made in _numbered([one], k, time.time())]
         _insert(connection, poll, events_of)
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Put off the collection of garbage: of a long log, none of which is any, a third of the time to read it."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def _insert(connection: Any, poll: int, written: list[Event]) -> None:

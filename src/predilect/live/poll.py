@@ -271,14 +271,14 @@ class Poll:
     def readmit(self, name: str, secret: str, pid: str | None = None, language: str = "") -> int:
         """Number of the participant of a name, who has this secret from now on: the one before is worth nothing."""
         number = self.join(name, secret=secret, pid=pid, language=language)
-        with self.database.writing(self.log.poll) as connection:
+        with self.log.writing() as connection:
             this = (participants.c.poll == self.log.poll) & (participants.c.number == number)
             connection.execute(sa.update(participants).where(this).values(secret=digest(secret)))
         return number
 
     def who(self, *, name: str | None = None, secret: str | None = None) -> int | None:
         """Number of the participant with a name or a secret; None if there is none."""
-        with self.database.reading() as connection:
+        with self.log.reading() as connection:
             number = self._find(connection, name, None if secret is None else digest(secret))
         if number is not None and not self.has(number):
             self.log.refresh()
@@ -568,7 +568,7 @@ class Poll:
     def organiser(self, token: str) -> Organiser | None:
         """Whose token this is: of number 0 the poll's own; None if it is nobody's."""
         hashed = digest(token)
-        with self.database.reading() as connection:
+        with self.log.reading() as connection:
             own = connection.scalar(sa.select(polls.c.token).where(polls.c.poll == self.log.poll))
             this = (organisers.c.poll == self.log.poll) & (organisers.c.token == hashed)
             number = connection.scalar(sa.select(organisers.c.number).where(this))
@@ -611,7 +611,7 @@ class Poll:
     def new_token(self) -> str:
         """A new token of the organiser; the old one is worth nothing from now on."""
         token = secrets.token_urlsafe(32)
-        with self.database.writing(self.log.poll) as connection:
+        with self.log.writing() as connection:
             chosen = sa.update(polls).where(polls.c.poll == self.log.poll)
             connection.execute(chosen.values(token=digest(token)))
         return token
@@ -820,8 +820,6 @@ class Poll:
 
     def readable(self) -> bool:
         """Whether the database can be read now: the log to its end, from where it is."""
-        if self.database.file is not None and not self.database.file.is_file():
-            return False  # SQLite reads on from a file that somebody removed
         try:
             self.log.refresh()
         except (DataError, OutputError):

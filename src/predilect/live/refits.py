@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 import uuid
+from contextlib import suppress
 from typing import Any
 
 import sqlalchemy as sa
@@ -36,7 +37,7 @@ def missing(log: Log) -> int | None:
         n_criteria = log.state.n_criteria
     if not due:
         return None
-    with log.database.reading() as connection:
+    with log.reading() as connection:
         n: Any = connection.scalar(
             sa.select(sa.func.count()).where(models.c.poll == log.poll, models.c.sequence == due)
         )
@@ -78,7 +79,7 @@ class Refitter:
             seen = len(self.log.state.erasures)
         if seen > self._erasures or self._state.sequence > sequence:
             self._state, self._erasures = PollState(), seen
-        with self.log.database.reading() as connection:
+        with self.log.reading() as connection:
             chosen = sa.select(events).where(
                 events.c.poll == self.log.poll, events.c.sequence > self._state.sequence, events.c.sequence <= sequence
             )
@@ -93,7 +94,7 @@ class Refitter:
     def _store(self, criterion: int, sequence: int, content: bytes | None, seen: int) -> None:
         """Keep a model, unless somebody was erased since its answers were read."""
         this = (models.c.poll == self.log.poll) & (models.c.criterion == criterion)
-        with self.log.database.writing(self.log.poll) as connection:
+        with self.log.writing() as connection:
             n_erased: Any = connection.scalar(
                 sa.select(sa.func.count()).where(events.c.poll == self.log.poll, events.c.kind == "erased")
             )
@@ -108,7 +109,7 @@ class Refitter:
 
     def _take_lease(self) -> bool:
         now = time.time()
-        with self.log.database.writing(self.log.poll) as connection:
+        with self.log.writing() as connection:
             row = connection.execute(sa.select(leases).where(leases.c.poll == self.log.poll)).first()
             # Nobody takes it for longer: then the clock went back since.
             if row is not None and now < row.until <= now + _LEASE and row.holder != self.holder:
@@ -121,13 +122,13 @@ class Refitter:
     def _keep_lease(self, ended: threading.Event) -> None:
         while not ended.wait(_RENEWED):
             try:
-                with self.log.database.writing(self.log.poll) as connection:
+                with self.log.writing() as connection:
                     connection.execute(self._mine(sa.update(leases)).values(until=time.time() + _LEASE))
             except OutputError:
                 continue  # if it runs out, another process may fit the same once more, and one of them is kept
 
     def _release(self) -> None:
-        with self.log.database.writing(self.log.poll) as connection:
+        with self.log.writing() as connection:
             connection.execute(self._mine(sa.delete(leases)))
 
     def _mine(self, statement: Any) -> Any:
@@ -182,6 +183,7 @@ class Worker:
         with self._lock:
             if process is self._process:
                 self._asked.clear()
+        _let_go(process)
 
     def close(self) -> None:
         """End the process; what it was fitting is fitted by the next one."""
@@ -191,8 +193,14 @@ class Worker:
             return
         process.terminate()
         process.wait()
-        for stream in (process.stdin, process.stdout):
-            if stream is not None:
+        _let_go(process)
+
+
+def _let_go(process: subprocess.Popen[str]) -> None:
+    """Close what leads to a process that has ended."""
+    for stream in (process.stdin, process.stdout):
+        if stream is not None:
+            with suppress(OSError):  # an order that it did not take
                 stream.close()
 
 

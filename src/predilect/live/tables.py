@@ -154,8 +154,24 @@ class Database:
         self.engine = sa.create_engine(self.url, pool_pre_ping=not self.is_sqlite, pool_size=8, **options)
         if self.is_sqlite:
             sa.event.listen(self.engine, "connect", _set_up_sqlite)
+        self._opened = self._identity()
         with self.refusals():
             self._prepare(create)
+
+    def _identity(self) -> tuple[int, int] | None:
+        """Which file it is; None of PostgreSQL, and where there is none any more."""
+        try:
+            found = None if self.file is None else self.file.stat()
+        except FileNotFoundError:
+            return None
+        return None if found is None else (found.st_dev, found.st_ino)
+
+    def _check_file(self) -> None:
+        """OutputError if the file is gone, or is another one: SQLite would go on with what nobody finds again."""
+        if self._identity() != self._opened:
+            raise OutputError(
+                f"{self.place} was removed or replaced while it was open. Put it back, or start what serves it again"
+            )
 
     @property
     def place(self) -> str:
@@ -169,6 +185,7 @@ class Database:
     @contextmanager
     def reading(self) -> Iterator[sa.Connection]:
         """Connection to read with, which sees one state of the database."""
+        self._check_file()
         with self.refusals(), self.engine.connect() as connection:
             if self.is_sqlite:
                 connection.exec_driver_sql("BEGIN")
@@ -177,6 +194,7 @@ class Database:
     @contextmanager
     def writing(self, poll: int | None = None) -> Iterator[sa.Connection]:
         """Transaction that alone may write to the poll; committed at the end, rolled back after an error."""
+        self._check_file()
         with self.refusals(), self.engine.connect() as connection:
             if self.is_sqlite:
                 connection.exec_driver_sql("BEGIN IMMEDIATE")

@@ -25,7 +25,7 @@ def trail(poll: Any) -> pl.DataFrame:
     ``who`` is empty of whoever has the poll's own token or its file. Items are called what they are called now.
     """
     chosen = sa.select(events).where(events.c.poll == poll.log.poll, events.c.kind.in_(_KINDS))
-    with poll.database.reading() as connection:
+    with poll.log.reading() as connection:
         rows = [decoded(row) for row in connection.execute(chosen.order_by(events.c.sequence))]
     names = {OWNER.number: OWNER.name}
     settings: dict[str, Any] = {}

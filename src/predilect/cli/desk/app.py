@@ -29,7 +29,7 @@ from fastapi.responses import (
     StreamingResponse,
 )
 from fastapi.staticfiles import StaticFiles
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import ChoiceLoader, PackageLoader
 from starlette.datastructures import UploadFile
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -42,6 +42,8 @@ from predilect.cli.desk.work import Jobs
 from predilect.errors import DataError, PredilectError
 from predilect.live.web.access import policy
 from predilect.live.web.organiser import policy_of
+from predilect.live.web.pages import templates as polls
+from predilect.live.web.texts import Speech
 from predilect.show.report.page import as_html, page
 from predilect.show.report.tables import write_csv
 
@@ -49,10 +51,9 @@ _HOSTS = ("127.0.0.1", "localhost")
 _OURS = ("same-origin", "none")  # of Sec-Fetch-Site: a page of ours, or typed by hand
 _SECONDS_ALONE = 15.0  # without any page open, after which the server ends
 routes = APIRouter(default_response_class=HTMLResponse)
-templates = Environment(
-    loader=PackageLoader("predilect.cli.desk"), autoescape=True, undefined=StrictUndefined,
-    trim_blocks=True, lstrip_blocks=True,
-)  # fmt: skip
+_PLACES = ("predilect.cli.desk", "predilect.live.web")
+templates = polls.overlay(loader=ChoiceLoader([PackageLoader(one) for one in _PLACES]))
+_HEAD: dict[str, Any] = {"say": Speech("en"), "others": ()}  # what the pages of polls, whose frame these share, want
 
 
 class Desk:
@@ -93,7 +94,7 @@ def create_app(desk: Desk) -> FastAPI:
     app = FastAPI(title="Predilect", lifespan=life, docs_url=None, redoc_url=None, openapi_url=None)
     app.state.desk = desk
     app.include_router(routes, prefix=desk.root)
-    for name, package in (("poll", "predilect.live.web"), ("desk", "predilect.cli.desk")):
+    for name, package in (("static", "predilect.live.web"), ("desk", "predilect.cli.desk")):
         app.mount(f"{desk.root}/{name}", StaticFiles(directory=str(files(package) / "static")), name=name)
     app.add_middleware(Guard, root=desk.root)
     app.exception_handler(PredilectError)(_refused)
@@ -130,7 +131,7 @@ def _desk(request: Request) -> Desk:
 
 
 def _page(request: Request, template: str, status: int = 200, **values: Any) -> Response:
-    text = templates.get_template(template).render(root=_desk(request).root, **values)
+    text = templates.get_template(template).render(_HEAD, root=_desk(request).root, **values)
     return HTMLResponse(text, status, headers=_headers(policy()))
 
 

@@ -14,6 +14,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from predilect.errors import OutputError
+from predilect.live import warming
 from predilect.live.web.app import create_app
 from predilect.live.web.hosting import Host
 
@@ -59,6 +60,7 @@ def run(told: Serving, say: Callable[[str], object]) -> None:
         say(f"{name}: participants {base}/p/{name}, organiser {base}/o/{name}")
     say(f"New polls: {base}/new, with the code {'that was set' if told.code else first.code}")  # logs keep no secret
     first.close()
+    compiling = warming.begin()
     os.environ[_SETTINGS] = json.dumps(asdict(told) | {"code": first.code})
     if told.stop_after is not None:
         timer = threading.Timer(told.stop_after, os.kill, (os.getpid(), signal.SIGTERM))
@@ -75,6 +77,9 @@ def run(told: Serving, say: Callable[[str], object]) -> None:
         pass
     finally:
         os.environ.pop(_SETTINGS, None)
+        if compiling is not None:
+            compiling.terminate()
+            compiling.wait()
     say("Stopped; every answer that was acknowledged is kept.")
 
 
