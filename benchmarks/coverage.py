@@ -84,7 +84,7 @@ FURTHER: dict[str, tuple[str, str, dict[str, str], list[str]]] = {
         ["world", "people"],
     ),
     "consistency": (
-        "People who differ in consistency", "Everybody's own consistency",
+        "People who differ in consistency", "Everybody's own consistency, in studies where people are found to differ",
         {"own": "own"}, ["board", "log sd, %"],
     ),
     "clickers": (
@@ -398,11 +398,11 @@ def consistency(percent: int, seed: int) -> list[dict[str, Any]]:
     own = np.exp(percent / 100.0 * rng.standard_normal(n_people))
     f = rng.standard_normal(n_items) + TASTE * rng.standard_normal((n_people, n_items))
     model, seconds = fitted(f, own, 40, rng)
-    rows = model.people().iter_rows(named=True)
+    rows = [row for row in model.people().iter_rows(named=True) if row["lower"] is not None]  # found to differ
     held = [[float(r["lower"] <= own[int(r["user"][1:])] <= r["upper"]), r["upper"] - r["lower"]] for r in rows]
     return [{
         "part": "consistency", "model": "personal", "n": percent, "seed": seed, "fit_cpu_s": round(seconds, 3),
-        "held": {"own": held, "crowd": held_in(*differences(model, f.mean(axis=0)))},
+        "held": ({"own": held} if held else {}) | {"crowd": held_in(*differences(model, f.mean(axis=0)))},
     }]  # fmt: skip
 
 
