@@ -497,7 +497,7 @@ class RankingEstimator(Asking, Predicting):
         Returns
         -------
         mean, covariance : arrays of float, shapes (n_items,) and (n_items, n_items)
-            Of which orders follow. Of the crowd of a :class:`Population` the variance of a score on the board has
+            Of which orders follow. Of the crowd of a ``Population`` the variance of a score on the board has
             (``hyperparameters_.unit_sd`` times its mean)² more, since the unit in which all are told is not sure.
         """
         now = self._now()
