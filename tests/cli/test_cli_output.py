@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import logging
 import os
 import resource
 import signal
@@ -21,11 +22,19 @@ import typer
 
 from cli.running import QUICK, files_beside, run
 from predilect import Population
-from predilect.cli.session import Terminated, session
+from predilect.cli.session import Common, Terminated, session
 from predilect.errors import ConvergenceError, ConvergenceWarning, OutputError
 from predilect.show.report import folder as report_folder
 
 COMMAND = [sys.executable, "-m", "predilect"]
+
+
+def test_a_quiet_command_leaves_the_next_one_of_its_process_as_it_was():
+    logger = logging.getLogger("predilect")
+    before = logger.level
+    with session(Common(quiet=True)):
+        assert logger.level == logging.ERROR
+    assert logger.level == before
 
 
 def test_an_existing_folder_is_kept_unless_forced(few_votes, tmp_path):

@@ -253,13 +253,12 @@ def session(common: Common = Common(), usually: str = "table") -> Iterator[Talk]
     that is asked for, 130 after Ctrl-C, 143 after SIGTERM.
     """
     talk = Talk(common, usually)
-    logging.getLogger("predilect").setLevel(logging.ERROR if common.quiet else logging.NOTSET)
 
     def show(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
         if not issubclass(category, DeprecationWarning | PendingDeprecationWarning | ImportWarning | ResourceWarning):
             talk.warn(" ".join(str(message).split()))
 
-    with _terminable(talk), warnings.catch_warnings(), spoken_to("command"):
+    with _terminable(talk), warnings.catch_warnings(), spoken_to("command"), _logged(common):
         warnings.simplefilter("always")  # each is shown, and not the first of a place alone
         warnings.showwarning = show
         try:
@@ -294,6 +293,18 @@ def session(common: Common = Common(), usually: str = "table") -> Iterator[Talk]
             raise typer.Exit(NOT_WRITTEN) from None
         finally:
             talk.close()
+
+
+@contextmanager
+def _logged(common: Common) -> Iterator[None]:
+    """Have what is logged shown, but for notes where the command is to be quiet; as it was before, afterwards."""
+    logger = logging.getLogger("predilect")
+    before = logger.level
+    logger.setLevel(logging.ERROR if common.quiet else logging.NOTSET)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
 
 
 def _interrupt_behind(error: BaseException | None) -> KeyboardInterrupt | None:

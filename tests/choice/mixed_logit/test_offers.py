@@ -52,7 +52,8 @@ def test_the_best_price_brings_what_the_curve_says(model):
     shares = pl.DataFrame(model.worth.price_curve(SETS, SETS[1], "price", values)).filter(pl.col("item") == SETS[1])
     for aim, worth in (("share", np.ones(4)), ("revenue", np.array(values)), ("margin", np.array(values) - 1.0)):
         table = pl.DataFrame(model.worth.best_price(SETS, SETS[1], "price", values, aim, cost=1.0))
-        tolerance = EXACT if isinstance(model, MixedLogit) else 0.02  # draws of other sets
+        # Draws of other sets: four of their standard errors, 1 % at the highest price in six other seeds.
+        tolerance = EXACT if isinstance(model, MixedLogit) else 0.04
         np.testing.assert_allclose(table["brings"], worth * shares["share"].to_numpy(), rtol=tolerance)
         assert table["is_best"].arg_max() == int(np.argmax(table["brings"]))
         assert table["p_best"].sum() == pytest.approx(1.0)

@@ -96,7 +96,7 @@ def test_one_value_of_everything_leaves_the_variance(refits, monkeypatch):
 def test_of_many_people_some_say_by_how_much(monkeypatch):
     answers = crowd(3, n_users=40)
     every = row(Population(**QUICK).fit(answers))["sd"]
-    monkeypatch.setattr(effects, "_MOST_PEOPLE", 30)
+    monkeypatch.setattr(effects, "MOST_PEOPLE", 30)
     some = row(Population(**QUICK).fit(answers))["sd"]
     assert some == pytest.approx(every, rel=0.5)
     assert abs(some - every) > EXACT
@@ -104,7 +104,7 @@ def test_of_many_people_some_say_by_how_much(monkeypatch):
 
 @pytest.mark.slow
 def test_names_of_people_say_nothing_of_who_is_asked(monkeypatch):
-    monkeypatch.setattr(effects, "_MOST_PEOPLE", 20)
+    monkeypatch.setattr(effects, "MOST_PEOPLE", 20)
     answers = crowd(4, n_users=40)
     frame = answers.to_frame()
     other = frame.with_columns(pl.col("user").replace_strict(dict(zip(range(40), [*range(80, 40, -1)], strict=True))))
