@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 import predilect
+from predilect.models.saving import FORMAT_VERSION
 
 ROOT = Path(__file__).parents[1]
 # Needed by the linter, the type checker and the site, or by the referees of single tests; not run with lowest versions.
@@ -33,6 +34,11 @@ TOOLS = {
     "statsmodels",
     "xlogit",
 }
+
+
+def test_the_page_of_saved_models_is_of_their_format():
+    page = (ROOT / "docs" / "model-format.md").read_text(encoding="utf-8")
+    assert f"; {FORMAT_VERSION}, the version of this format" in page
 
 
 def test_every_lower_bound_is_the_version_tested():
