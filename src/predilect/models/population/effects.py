@@ -56,19 +56,28 @@ def sd_of_unit(posterior: PopulationPosterior, state: PopulationState, prior: Po
     if not posterior.people.n_rows or posterior.people.n_active > MOST_PEOPLE:
         return 0.0
     found = _Refits.of(posterior, state, prior)
-    rows = np.eye(len(state.m)) if posterior.basis is None else posterior.basis.Phi
-    rows = rows - rows.mean(axis=0)
-    state, at_fit = found.start, rows @ found.start.m
+
+    def apart(m: FloatArray) -> FloatArray:
+        """The items' utilities from their mean."""
+        f = m if posterior.basis is None else posterior.basis.Phi @ m
+        return np.asarray(f - f.mean())
+
+    state, at_fit = found.start, apart(found.start.m)
     log_weights, factors = [], []
     for log_scale in _LOG_SCALES.tolist():
         state = found.fit(state, float(np.exp(log_scale)), found.spread)
         log_weights.append(found.evidence(state) - 0.5 * log_scale**2)
-        factors.append(float(rows @ state.m @ at_fit))
+        factors.append(float(apart(state.m) @ at_fit))
     size = float(at_fit @ at_fit)
     if not size:
         return 0.0  # all items are equal in any unit
-    weights = np.exp(np.array(log_weights) - max(log_weights))
-    return math.sqrt(weights @ (np.array(factors) / size - 1.0) ** 2 / weights.sum())
+    return math.sqrt(_averaged((np.array(factors) / size - 1.0) ** 2, np.array(log_weights)))
+
+
+def _averaged(values: FloatArray, log_weights: FloatArray) -> float:
+    """Mean of values by weights whose logarithms are given up to a constant."""
+    weights = np.exp(log_weights - log_weights.max())
+    return float(weights @ values / weights.sum())
 
 
 def _some(posterior: PopulationPosterior) -> IntArray:
@@ -141,5 +150,4 @@ class _Refits:
                 log_weight = self.evidence(state) + np.log(weight) - 0.5 * log_scale**2
                 table.append((log_weight, state.C_gamma[place, place] + (state.gamma[place] - value) ** 2))
         log_weights, squares = np.transpose(table)
-        weights = np.exp(log_weights - log_weights.max())
-        return max(float(weights @ squares / weights.sum() / variance), 1.0)
+        return max(_averaged(squares, log_weights) / float(variance), 1.0)

@@ -242,13 +242,16 @@ def as_it_predicts(
     """A posterior with nobody in it, in the steps of ``train_personal``; what these ask of people a sample says."""
     plan, chosen, nobody = made.plan, made.selection.hyperparameters, posterior.people
     one = Pass(posterior.law, state.delta, state.gamma, 2, _SITE_TOLERANCE, over.now, over.now)
-    n_active = None if over.counts is None else over.counts.n_active
-    if chosen.click_rate or len(state.gamma) or (n_active or 0) <= MOST_PEOPLE:
+    assert over.counts is not None  # as the fit leaves it
+    is_small = "variance" not in plan.given and over.counts.n_active <= MOST_PEOPLE
+    if chosen.click_rate or len(state.gamma) or is_small:
         people, sites = of_sample(over.spec, plan.answers, one)
         posterior = replace(posterior, people=people, sites=sites)
     if "variance" not in plan.given:
         posterior = with_unsure_tastes(posterior, state, made.prior)
-        if posterior.people.n_active == n_active:  # or the sample's unit is less sure than the crowd's
+        if (
+            is_small and posterior.people.n_active == over.counts.n_active
+        ):  # or the sample's unit is less sure than the crowd's
             chosen = replace(chosen, unit_sd=sd_of_unit(posterior, state, made.prior))
     if chosen.click_rate:
         scores, score, weight = over.sums(clickers, one, posterior.C_m)
