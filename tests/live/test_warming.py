@@ -20,7 +20,8 @@ class Listener(event.Listener):
     def on_end(self, one):
         pass
 event.register("numba:compile", Listener())
-from predilect.live import Poll, warming
+from predilect.live import Poll, belief, warming
+belief._SECONDS_OF_AN_ASKER = 0.0  # as where each page takes long: somebody's own information is asked for
 assert warming.begin() is None
 with Poll.create(sys.argv[1], question="Which?", items=list("abcdefghi"), background=False) as poll:
     for who in ("ann", "bob", "carl", "dora"):

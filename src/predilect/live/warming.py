@@ -11,6 +11,8 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import numpy as np
+
 from predilect._base.compile import is_missing
 
 _WORK = "from predilect.live.warming import compile_all; compile_all()"
@@ -48,3 +50,5 @@ def _play(file: Path) -> None:
             poll.board()
             poll.outlook()
             poll.refit()  # is due once two of them have answered
+        # Whether somebody's own information is asked for depends on how fast all this was.
+        poll.belief(0).catch_up().posterior_.about_crowd(0, np.array([0]), np.array([1]))
