@@ -13,12 +13,12 @@ tastes have heavy tails (t with three degrees of freedom); or people are of two 
 differ little within. Consistency: 30 people of 40 answers. A tier holds if its leader is better than the first item of
 the next. Clickers: 9 of 30 people, 3 or none, answer 20 pairs of eight items at random, the others with noise of
 exactly 1 and tastes of standard deviation .5. Coefficients: of the population that the people of the averages are drawn
-from. Covariates: 60 people make eight choices of the best of three of eight items, each with a covariate whose effect
-is .5 on average. Near-collinear: the same number of people and choices, of profiles with two attributes that correlate
-by .95. Verdicts: crowds of whom it is known whether people differ in taste, and in consistency; how often the verdict
-finds so, and what it says that personal rankings gain, beside what they gain on a fifth of the answers, held out
-beforehand. Logit: people of the averages, who differ, make eight choices of three, and a logit has the same
-coefficients for all; the truth is the logit that 20 000 such people make.
+from. Covariates: 60 people choose 20 times the better of two of eight items, or eight times the best of three, each
+with a covariate whose effect is .5 on average. Near-collinear: 80 people and ten choices, of profiles with two
+attributes that correlate by .95. Verdicts: crowds of whom it is known whether people differ in taste, and in
+consistency; how often the verdict finds so, and what it says that personal rankings gain, beside what they gain on a
+fifth of the answers, held out beforehand. Logit: people of the averages, who differ, make eight choices of three, and a
+logit has the same coefficients for all; the truth is the logit that 20 000 such people make.
 """
 
 from __future__ import annotations
@@ -98,8 +98,8 @@ FURTHER: dict[str, tuple[str, str, dict[str, str], list[str]]] = {
         {"means": "mean", "price": "mean: price", "spread": "spread"}, ["model", "people"],
     ),
     "covariates": (
-        "A covariate of alternatives", "Its effect; its mean (and mean spread)",
-        {"effect": "effect", "mean": "mean"}, ["answers", "spread times 10"],
+        "A covariate of alternatives", "Its effect, and differences of the crowd's board; its mean (and mean spread)",
+        {"effect": "effect", "board": "board", "mean": "mean"}, ["answers", "spread times 10"],
     ),
     "collinear": (
         "Near-collinear attributes", "Means over people of the coefficients of two attributes that correlate by .95, "
@@ -124,6 +124,7 @@ COEFFICIENTS = (("price", None), ("size", None), ("brand", "a"), ("brand", "b"),
 CLICKERS = (9, 3, 0)
 CONSISTENCY = (25, 50, 80)  # standard deviation of its logarithm, in per cent
 LOGIT: dict[str, Any] = {"errors": ("clustered", "hessian"), "people": (150, 30), "tasks": 8, "truth": 20_000}
+ANSWERS_WITH_COVARIATES = {"pairs": (2, 20), "choices of three": (3, 8)}  # of so many alternatives, so many answers
 SPREADS_OF_EFFECT = (0.0, 0.4)  # times 10: the size of a study
 EFFECT, CORRELATION = 0.5, 0.95
 
@@ -437,18 +438,20 @@ def clickers(n_clickers: int, seed: int) -> list[dict[str, Any]]:
     }]  # fmt: skip
 
 
-def covariates(spread: float, seed: int) -> list[dict[str, Any]]:
-    """Whether the interval of the effect of a covariate of alternatives holds it, of choices from sets."""
-    n_people, n_items, n_tasks, rng = 60, 8, 8, np.random.default_rng([seed, 60, round(10 * spread)])
-    f = rng.standard_normal(n_items) + TASTE * rng.standard_normal((n_people, n_items))
+def covariates(answers: str, spread: float, seed: int) -> list[dict[str, Any]]:
+    """Whether intervals of the effect of a covariate of alternatives, and of the board beside it, hold the truth."""
+    n_people, n_items, (n_shown, n_tasks) = 60, 8, ANSWERS_WITH_COVARIATES[answers]
+    rng = np.random.default_rng([seed, 60, round(10 * spread), *(n_shown,) * (n_shown != 3)])
+    utility = rng.standard_normal(n_items)
+    f = utility + TASTE * rng.standard_normal((n_people, n_items))
     effect = EFFECT + spread * rng.standard_normal(n_people)
     rows = []
     for u, task in product(range(n_people), range(n_tasks)):
-        shown, x = rng.choice(n_items, 3, replace=False), rng.standard_normal(3)
-        best = int((f[u, shown] + effect[u] * x + noise((3,), False, rng)).argmax())
+        shown, x = rng.choice(n_items, n_shown, replace=False), rng.standard_normal(n_shown)
+        best = int((f[u, shown] + effect[u] * x + noise((n_shown,), False, rng)).argmax())
         rows += [
             (f"u{u:02d}", task, f"i{shown[best]}", f"i{shown[k]}", "left", x[best], x[k])
-            for k in range(3) if k != best
+            for k in range(n_shown) if k != best
         ]  # fmt: skip
     frame = pl.DataFrame(rows, ["user", "task", "left", "right", "winner", "x_left", "x_right"], orient="row")
     began = time.process_time()
@@ -456,10 +459,13 @@ def covariates(spread: float, seed: int) -> list[dict[str, Any]]:
     seconds = time.process_time() - began
     model._backend = "polars"
     row = model.covariates().row(0, named=True)
-    holds = [[int(row["lower"] <= EFFECT <= row["upper"]), row["upper"] - row["lower"]]]
+    held = {
+        "effect": [[int(row["lower"] <= EFFECT <= row["upper"]), row["upper"] - row["lower"]]],
+        "mean": [[row["effect"], row["spread"] or 0.0]], "board": held_in(*differences(model, utility)),
+    }  # fmt: skip
     return [{
-        "part": "covariates", "model": "choices of three", "n": round(10 * spread), "seed": seed,
-        "fit_cpu_s": round(seconds, 3), "held": {"effect": holds, "mean": [[row["effect"], row["spread"] or 0.0]]},
+        "part": "covariates", "model": answers, "n": round(10 * spread), "seed": seed,
+        "fit_cpu_s": round(seconds, 3), "held": held,
     }]  # fmt: skip
 
 
@@ -621,7 +627,9 @@ def runs(parts: list[str], n_studies: int) -> Iterator[tuple[str, str, int, int]
         if "coefficients" in parts:
             yield from (("coefficients", name, n, seed) for name in MODELS for n in PEOPLE[:2])
         if "covariates" in parts:
-            yield from (("covariates", "choices of three", round(10 * s), seed) for s in SPREADS_OF_EFFECT)
+            yield from (
+                ("covariates", name, round(10 * s), seed) for name in ANSWERS_WITH_COVARIATES for s in SPREADS_OF_EFFECT
+            )
         if "collinear" in parts:
             yield ("collinear", "Population", PEOPLE[1], seed)
         if "logit" in parts:
@@ -648,7 +656,7 @@ def run(part: str, name: str, n: int, seed: int) -> list[dict[str, Any]]:
         case "coefficients":
             return coefficients(name, n, seed)
         case "covariates":
-            return covariates(n / 10.0, seed)
+            return covariates(name, n / 10.0, seed)
         case "verdicts":
             return verdicts(name, seed)
         case "logit":
@@ -707,8 +715,10 @@ IN_SHORT = [
       for n in CONSISTENCY),
     *(Row("scores of the crowd", f"100 people, {n} contexts, differences of sd 1", "contexts", "diff", "personal", n)
       for n in (2, 4, 20)),
-    *(Row("the effect of a covariate in sets of three", f"60 people of 8 choices, sd {n / 10} over people",
-          "covariates", "effect", n=n) for n in (0, 4)),
+    *(Row(what, f"60 people of {n_answers} {answers} with a covariate, sd {n / 10} over people", "covariates", begins,
+          answers, n)
+      for what, begins in (("the effect of a covariate", "effect"), ("scores of the crowd", "board"))
+      for answers, (_, n_answers) in ANSWERS_WITH_COVARIATES.items() for n in (0, 4)),
     *(Row(f"{what} of the population", f"{n} people, ten choices of three; `{name}`", "averages", begins, name, n,
           "population")
       for what, begins in (("importances", "importance"), ("shares", "share"))

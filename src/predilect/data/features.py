@@ -195,12 +195,6 @@ class ItemFeatures:
         """Columns of the levels of a category."""
         return [k for k, one in enumerate(self.outputs) if (one.kind, one.source) == ("category", category)]
 
-    def with_level(self, matrix: FloatArray, only: OnlyFor) -> NDArray[np.bool_]:
-        """Which encoded rows (n, n_columns) have one of some levels of a category, (n,)."""
-        places = [k for k in self.places_of(only.category) if self.outputs[k].category in only.levels]
-        scale, centre = (np.array([getattr(self.outputs[k], name) for k in places]) for name in ("scale", "centre"))
-        return np.asarray((matrix[:, places] * scale + centre > 0.5).any(axis=1))
-
     def numbers(self, matrix: FloatArray) -> dict[str, FloatArray]:
         """Columns that are numbers, in their units, from encoded rows (n, n_columns); the mean for what is missing."""
         found: dict[str, FloatArray] = {}
