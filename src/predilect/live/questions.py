@@ -74,7 +74,10 @@ def draw(asked: AskedParticipant, n: int, belief: Callable[[], Belief], source: 
             pair = again.pop(source.randrange(len(again)))
             found.append(Drawn(pair[::-1], None, True))
             continue
-        one = _at_random(asked, seen, source) if settings.strategy == "random" else _by_model(asked, seen, belief())
+        if settings.strategy == "random":
+            one = _at_random(asked, seen, source)
+        else:
+            one = _by_model(asked, seen, belief(), source)
         if one is None:
             break
         seen.add(tuple(sorted(one.items)))
@@ -99,25 +102,31 @@ def _at_random(asked: AskedParticipant, seen: set[tuple[int, ...]], source: rand
     return Drawn(tuple(items), 1.0 / n_left)
 
 
-def _by_model(asked: AskedParticipant, seen: set[tuple[int, ...]], belief: Belief) -> Drawn | None:
+def _by_model(
+    asked: AskedParticipant, seen: set[tuple[int, ...]], belief: Belief, source: random.Random
+) -> Drawn | None:
     """The set that the poll's strategy takes, as the model has it."""
     settings, user = asked.settings, user_of(asked.number)
     left_out = [tuple(asked.keys[number] for number in one) for one in seen
                 if len(one) == settings.n_shown and all(k in asked.keys for k in one)]  # fmt: skip
     if settings.strategy == "person":
-        return _for_person(asked, belief, user, left_out)
+        return _for_person(asked, belief, user, left_out, source)
+    seed = source.getrandbits(64)
     if settings.kind == "pair":
         for asker in belief.asker():
-            for left, right, probability in asker.draw(user, 1, exclude=left_out):
+            for left, right, probability in asker.draw(user, 1, exclude=left_out, random_state=seed):
                 return Drawn((asked.by_key[left].number, asked.by_key[right].number), probability)
         return None
-    chosen = belief.asker()[-1].ask_set(user, min(settings.size, len(asked.active)), exclude=left_out)
+    size = min(settings.size, len(asked.active))
+    chosen = belief.asker()[-1].ask_set(user, size, exclude=left_out, random_state=seed)
     if chosen is None:
         return None
     return Drawn(tuple(asked.by_key[key].number for key in chosen.items), chosen.probability)
 
 
-def _for_person(asked: AskedParticipant, belief: Belief, user: str, left_out: list[tuple[str, ...]]) -> Drawn | None:
+def _for_person(
+    asked: AskedParticipant, belief: Belief, user: str, left_out: list[tuple[str, ...]], source: random.Random
+) -> Drawn | None:
     """What tells most about the participant; the draw among equals has no probability that could be told."""
     model, settings = belief.catch_up(), asked.settings
     known = user if belief.knows(user) else None
@@ -129,5 +138,5 @@ def _for_person(asked: AskedParticipant, belief: Belief, user: str, left_out: li
     else:
         table = model.suggest_set(known, settings.size, keys, exclude=[list(one) for one in left_out] or None)
         chosen = list(table["item"])
-    random.shuffle(chosen)
+    source.shuffle(chosen)
     return Drawn(tuple(asked.by_key[key].number for key in chosen), None) if chosen else None
