@@ -78,7 +78,7 @@ def refits():
 
 
 def test_refits_hold_the_covariance_at_its_multiple(refits):
-    state = refits.fit(refits.start, 2.0, np.array([0.4]))
+    state = refits.fit(refits.start, 2.0, np.array([0.4]), 1.0)
     np.testing.assert_allclose(state.Sigma, 2.0 * refits.prior.K, atol=1e-3)
     assert state.covariate_spread == (0.4,)
     # The larger what is noise to an effect, the larger the effect in units of what is left.
@@ -86,7 +86,7 @@ def test_refits_hold_the_covariance_at_its_multiple(refits):
 
 
 def test_one_value_of_everything_leaves_the_variance(refits, monkeypatch):
-    monkeypatch.setattr(effects, "_LOG_SCALES", np.zeros(1))
+    monkeypatch.setattr(effects, "_FEW_LOG_SCALES", np.zeros(1))
     monkeypatch.setattr(effects, "_SPREADS", np.zeros(1))
     monkeypatch.setattr(effects, "_WEIGHTS", np.ones(1))
     assert refits.growth(0) == pytest.approx(1.0, abs=1e-3)

@@ -14,16 +14,23 @@ from predilect.data import ItemFeatures
 from predilect.data.features import FeatureSpace
 from predilect.inference.gaussian.dense import factorise
 from predilect.inference.people.layout import lay_out
-from predilect.models.population.prior import Candidate, Functions, Hyperparameters, inducing_points
+from predilect.models.population.prior import (
+    Candidate,
+    Functions,
+    Hyperparameters,
+    inducing_points,
+    log_prior_of_variances,
+)
 from predilect.models.population.search import evidence as rigid
 from predilect.models.population.search.evidence import rigid_hyperparameters
 from referees.dense_basis import Truth
-from simulate import answers, comparisons, crowd, probit_answers
+from simulate import answers, comparisons, crowd, probit_answers, random_pairs
 from simulate_features import featured_crowd
 from slopes import at_rest, slope_along
 from tolerances import ITERATIVE
 
 START = Hyperparameters(100.0, 2.0, 3.0, 0.6, 1.2)
+DEFAULTS_OF_SCALES = Hyperparameters(30.0, 1.0, 1.0, 0.0, 1.0)
 # What each kind of population can search for, and a place away from the start along each. The length scale belongs to
 # the functions of a basis: the walk moves it, not the evidence.
 X = {
@@ -203,8 +210,28 @@ def test_scales_and_threshold_that_must_rise_or_fall_together_are_found():
     assert sd**2 / 2.5 < below.variance < 2.5 * sd**2
 
 
+@pytest.mark.parametrize(
+    ("n_items", "n_people", "n_each"), [pytest.param(20, 100, 6, marks=pytest.mark.slow), (8, 150, 3)]
+)
+def test_people_of_few_answers_are_found_to_differ_as_much_as_they_do(n_items, n_people, n_each):
+    """What the consensus costs is as much as such answers say of how people differ."""
+    found = []
+    for seed in range(10):
+        rng = np.random.default_rng([seed, n_items])
+        f = rng.standard_normal(n_items) + np.sqrt(0.5) * rng.standard_normal((n_people, n_items))
+        user = np.repeat(np.arange(n_people), n_each)
+        left, right = random_pairs(rng, len(user), n_items)
+        better = f[user, left] - f[user, right] + rng.standard_normal(len(user)) > 0.0
+        columns = {"user": user, "left": left, "right": right, "winner": np.where(better, left, right)}
+        people = lay_out(Comparisons.from_frame({name: column.tolist() for name, column in columns.items()}))
+        space = FeatureSpace(np.zeros((n_items, 0)), np.zeros(n_items, dtype=bool))
+        setting = rigid_hyperparameters(people, space, DEFAULTS_OF_SCALES, ["variance", "consensus_variance"])
+        found.append(np.log(setting.variance))
+    assert abs(np.mean(found) - np.log(0.5)) < 3.0 * np.std(found, ddof=1) / np.sqrt(len(found))
+
+
 def test_the_weak_prior_of_the_scales_is_highest_where_people_differ_half_as_much_as_items():
-    assert rigid._log_prior_of_variances(3.0, 0.7) < rigid._log_prior_of_variances(0.2, 0.8) == 0.0
+    assert log_prior_of_variances(3.0, 0.7) < log_prior_of_variances(0.2, 0.8) == 0.0
 
 
 @pytest.mark.parametrize("name", CROWDS)
@@ -213,7 +240,7 @@ def test_a_point_of_a_line_is_the_evidence_with_the_consensus_integrated_out(nam
     value, _ = at_rest(partial(search.evaluate, []), np.zeros(0))
     dense = factorise(search.precision + search.current.H).log_det() - factorise(search.precision).log_det()
     variances = (START.variance, START.consensus_variance)
-    expected = value - 0.5 * dense + rigid._log_prior_of_variances(*variances)
+    expected = value - 0.5 * dense + log_prior_of_variances(*variances)
     # Neither from there nor from nothing, and no better known than a fraction of a nat.
     assert search._profile(expected) == pytest.approx(expected, abs=0.05)
     fresh = search_at(CROWDS[name])

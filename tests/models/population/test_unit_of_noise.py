@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from predilect import Population
+from predilect.models.population.prior import log_prior_of_variances
 
 DIFFERING = {"strength": 30.0, "consensus_variance": 4.0, "consistency": 0.0, "calibration": None, "n_jobs": 1}
 
@@ -65,15 +66,20 @@ def test_chances_are_as_in_a_unit_that_is_sure(model):
 
 
 def test_one_answer_of_everybody_says_nothing_of_it():
-    """Then the evidence of all scales is the same, and the gap of two items is √(1 + v s) times Φ⁻¹ of the share."""
+    """Then the evidence of all scales is the same, and the gap of two items is √(1 + v s) times Φ⁻¹ of the share.
+
+    What is known is the prior of the scale alone.
+    """
     many, n = {"left": "a", "right": "b"}, 150
     frame = pl.DataFrame([many | {"user": f"p{k}", "winner": "a" if k % 3 else "b"} for k in range(n)])
     given = DIFFERING | {"consensus_variance": 1e4}
     model = Population(**given).fit(frame)
     v = np.array([1.0, -1.0]) @ model.posterior_.Sigma @ [1.0, -1.0]
-    scales = np.linspace(-1.0, 1.0, 5)
-    factors = np.sqrt((1.0 + v * np.exp(scales)) / (1.0 + v))
-    weights = np.exp(-0.5 * scales**2) * factors  # the prior of the gap is flat: so is that of the share
+    scales = np.exp(np.linspace(-2.0, 2.0, 9))
+    factors = np.sqrt((1.0 + v * scales) / (1.0 + v))
+    variance = np.trace(model.posterior_.Sigma) / 2.0
+    log_prior = [log_prior_of_variances(one * variance, 1e4) for one in scales]
+    weights = np.exp(np.array(log_prior) - max(log_prior)) * factors  # flat of the gap, and so of the share
     expected = np.sqrt(weights @ (factors - 1.0) ** 2 / weights.sum())
     assert model.hyperparameters_.unit_sd == pytest.approx(expected, rel=0.03)
 

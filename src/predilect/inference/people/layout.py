@@ -207,6 +207,12 @@ class People:
         """Number of answers: the sum of the weights."""
         return float(self.weight.sum())
 
+    @property
+    def n_shared(self) -> float:
+        """Sum over people of their squared numbers of answers: how much answers say of how people differ."""
+        owner = np.repeat(np.arange(self.n_users), np.diff(self.answer_ptr))
+        return float(np.square(np.bincount(owner, self.weight)).sum())
+
     def of_covariates(self, of_rows: FloatArray) -> FloatArray:
         """Xᵀ times numbers of the rows, (n_covariates,)."""
         return np.asarray(self.patterns.T @ np.bincount(self.variant, of_rows, len(self.patterns)))

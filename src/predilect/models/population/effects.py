@@ -6,6 +6,7 @@ people.md, "Intervals of effects".
 from __future__ import annotations
 
 import math
+from collections.abc import Container
 from dataclasses import replace
 
 import numpy as np
@@ -16,13 +17,14 @@ from predilect.inference.people.layout import People
 from predilect.inference.people.person import part_of
 from predilect.inference.people.posterior import PopulationPosterior
 from predilect.models.population.fit import PopulationState, fit_population
-from predilect.models.population.prior import PopulationPrior
+from predilect.models.population.prior import PopulationPrior, log_prior_of_variances, second_moment
 
 MOST_PEOPLE = 200  # who say by what factor variances grow
 _RIGID = 1e5  # strength that holds a covariance, and does not drown J in rounding
 _SITE_TOLERANCE = 1e-4
-# Factors of the population covariance, with a normal prior of their logarithm of standard deviation 1
-_LOG_SCALES = np.linspace(-1.0, 1.0, 5)
+# Factors of the population covariance: for effects, with a normal prior of their logarithm of standard deviation 1, and
+# for the unit, with the prior of the search
+_FEW_LOG_SCALES, _LOG_SCALES = np.linspace(-1.0, 1.0, 5), np.linspace(-2.0, 2.0, 9)
 # Spreads of people's own effects, in units of an effect or of noise, whichever is larger, and weights of a flat prior
 _SPREADS = np.array([0.0, 0.2, 0.4, 0.6, 0.8, 1.1, 1.5])
 _WEIGHTS = np.gradient(_SPREADS) * np.array([0.5, *[1.0] * 5, 0.5])
@@ -46,12 +48,14 @@ def with_unsure_tastes(
     return replace(posterior, covariates=covariates)
 
 
-def sd_of_unit(posterior: PopulationPosterior, state: PopulationState, prior: PopulationPrior) -> float:
+def sd_of_unit(
+    posterior: PopulationPosterior, state: PopulationState, prior: PopulationPrior, given: Container[str]
+) -> float:
     """How unsure the noise of one answer is, in which the consensus is told: sd of a factor of all of it.
 
-    Few answers a person hardly tell tastes from noise. Over five fits with other scales of the population covariance,
-    by their evidence, it is that of the factor by which items lie farther apart than at the fit. 0 of more than 200
-    people, who leave the scale all but sure.
+    Few answers a person hardly tell tastes from noise. Over nine scales of the population covariance, by their evidence
+    and the prior of their search, it is that of the factor by which items lie farther apart than at the fit; the scale
+    of the consensus follows, unless it is ``given``. 0 of more than 200 people, who leave the scale all but sure.
     """
     if not posterior.people.n_rows or posterior.people.n_active > MOST_PEOPLE:
         return 0.0
@@ -62,15 +66,22 @@ def sd_of_unit(posterior: PopulationPosterior, state: PopulationState, prior: Po
         f = m if posterior.basis is None else posterior.basis.Phi @ m
         return np.asarray(f - f.mean())
 
-    state, at_fit = found.start, apart(found.start.m)
-    log_weights, factors = [], []
-    for log_scale in _LOG_SCALES.tolist():
-        state = found.fit(state, float(np.exp(log_scale)), found.spread)
-        log_weights.append(found.evidence(state) - 0.5 * log_scale**2)
-        factors.append(float(apart(state.m) @ at_fit))
+    at_fit = apart(found.start.m)
     size = float(at_fit @ at_fit)
     if not size:
         return 0.0  # all items are equal in any unit
+    variance = float(np.trace(found.prior.K)) / len(found.prior.K)
+    log_weights, factors = [], []
+    for side in (np.flip(_LOG_SCALES[_LOG_SCALES <= 0.0]), _LOG_SCALES[_LOG_SCALES > 0.0]):
+        state, consensus = found.start, found.prior.consensus_variance
+        for scale in np.exp(side).tolist():
+            state = found.fit(state, scale, found.spread, consensus)
+            if "consensus_variance" not in given:
+                consensus = second_moment(found.inverse_K, state.m, state.C_m) / len(state.m)
+                state = found.fit(state, scale, found.spread, consensus)
+            log_prior = log_prior_of_variances(scale * variance, consensus)
+            log_weights.append(found.evidence(state, consensus) + log_prior)
+            factors.append(float(apart(state.m) @ at_fit))
     return math.sqrt(_averaged((np.array(factors) / size - 1.0) ** 2, np.array(log_weights)))
 
 
@@ -101,9 +112,9 @@ class _Refits:
             prior, K=start.Sigma, strength=_RIGID, variance=1.0, own_share=share, tie_spread=0.0,
             K_consensus=prior.K if prior.K_consensus is None else prior.K_consensus, consistency_spread=0.0,
         )  # fmt: skip
-        self.precision = self.prior.precision_of_consensus() / prior.consensus_variance
+        self.inverse_K = self.prior.precision_of_consensus()
         self.spread = np.array(prior.covariate_spread or np.zeros(people.patterns.shape[1]))
-        self.start = self.fit(start, 1.0, self.spread)
+        self.start = self.fit(start, 1.0, self.spread, prior.consensus_variance)
 
     @classmethod
     def of(cls, posterior: PopulationPosterior, state: PopulationState, prior: PopulationPrior) -> _Refits:
@@ -121,33 +132,38 @@ class _Refits:
         )  # fmt: skip
         return cls(people, prior, start)
 
-    def fit(self, start: PopulationState, scale: float, spread: FloatArray) -> PopulationState:
+    def fit(
+        self, start: PopulationState, scale: float, spread: FloatArray, consensus_variance: float
+    ) -> PopulationState:
         """A fit from another."""
-        prior = replace(self.prior, variance=scale, covariate_spread=tuple(spread.tolist()) if spread.any() else ())
+        prior = replace(
+            self.prior, variance=scale, consensus_variance=consensus_variance,
+            covariate_spread=tuple(spread.tolist()) if spread.any() else (),
+        )  # fmt: skip
         start = replace(start, Sigma=scale * self.prior.K, own_scale=scale)
         return fit_population(
             self.people, prior, delta=start.delta or None, start=start, site_tolerance=_SITE_TOLERANCE, kept=False
         )  # fmt: skip
 
-    def evidence(self, state: PopulationState) -> float:
+    def evidence(self, state: PopulationState, consensus_variance: float) -> float:
         """Log evidence, with consensus and effects integrated out by Laplace's method as if apart, up to a constant."""
-        squares = state.m @ self.precision @ state.m + state.gamma @ state.gamma / self.prior.consensus_variance
-        volume = factorise(state.C_m).log_det()
+        squares = (state.m @ self.inverse_K @ state.m + state.gamma @ state.gamma) / consensus_variance
+        volume = factorise(state.C_m).log_det() - len(state.m) * math.log(consensus_variance)
         if len(state.gamma):
-            volume += factorise(state.C_gamma).log_det()
+            volume += factorise(state.C_gamma).log_det() - len(state.gamma) * math.log(consensus_variance)
         return float(state.evidence - 0.5 * squares + 0.5 * volume)
 
     def growth(self, place: int) -> float:
         """By what factor the variance of an effect grows, at least 1."""
         value, variance = self.start.gamma[place], self.start.C_gamma[place, place]
         table = []
-        for log_scale in _LOG_SCALES.tolist():
+        for log_scale in _FEW_LOG_SCALES.tolist():
             state = self.start
             for spread, weight in zip(_SPREADS * max(1.0, abs(value)), _WEIGHTS.tolist(), strict=True):
                 spreads = self.spread.copy()
                 spreads[place] = spread
-                state = self.fit(state, float(np.exp(log_scale)), spreads)
-                log_weight = self.evidence(state) + np.log(weight) - 0.5 * log_scale**2
+                state = self.fit(state, float(np.exp(log_scale)), spreads, self.prior.consensus_variance)
+                log_weight = self.evidence(state, self.prior.consensus_variance) + np.log(weight) - 0.5 * log_scale**2
                 table.append((log_weight, state.C_gamma[place, place] + (state.gamma[place] - value) ** 2))
         log_weights, squares = np.transpose(table)
         return max(_averaged(squares, log_weights) / float(variance), 1.0)

@@ -249,10 +249,8 @@ def as_it_predicts(
         posterior = replace(posterior, people=people, sites=sites)
     if "variance" not in plan.given:
         posterior = with_unsure_tastes(posterior, state, made.prior)
-        if (
-            is_small and posterior.people.n_active == over.counts.n_active
-        ):  # or the sample's unit is less sure than the crowd's
-            chosen = replace(chosen, unit_sd=sd_of_unit(posterior, state, made.prior))
+        if is_small and posterior.people.n_active == over.counts.n_active:  # a sample's is less sure than the crowd's
+            chosen = replace(chosen, unit_sd=sd_of_unit(posterior, state, made.prior, plan.given))
     if chosen.click_rate:
         scores, score, weight = over.sums(clickers, one, posterior.C_m)
         C_m = widened_by_people(posterior.C_m, scores)

@@ -21,6 +21,7 @@ from predilect.inference.gaussian.dense import factorise, solve_lower
 from predilect.inference.gaussian.kernels import squared_exponential
 from predilect.inference.gaussian.projection import centres
 from predilect.inference.likelihoods.calibration import RANGES, Calibration, restored_calibration
+from predilect.inference.people.layout import People
 from predilect.models.checks import LARGEST, _is_auto, _number
 
 BASES = ("items", "attributes", "inducing", "attributes+inducing")
@@ -209,7 +210,10 @@ _SMALLEST_FIRST_SCALE = 0.5
 # What J gains at most by one more direction of Σ that overfits, over what it pays for it per person and
 # unit of strength: .57 nats an answer, over half of log(v / s₀), which is about 9 where that happens.
 _GAIN_OVER_COST = 1.0 / 8.0
+# Where answers are few the prior of s₀ is about a quarter of s_t: people differ half as much as items do.
+SHARE_OF_PEOPLE, SD_OF_LOG_SHARE = 0.25, 2.0
 _FEW_PEOPLE = 0.5  # as a share of the functions that may vary on their own
+_FEW_FOR_CONSENSUS, _FEW_FOR_SCALE = 100.0, 2000.0  # squares of numbers of answers, by functions, squared and not
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,6 +292,30 @@ def n_free_functions(prior: PopulationPrior) -> float:
 def are_few(n_people: int, prior: PopulationPrior) -> bool:
     """Whether people are few for the functions that may vary on their own: then they may be learned by heart."""
     return n_people < _FEW_PEOPLE * n_free_functions(prior)
+
+
+def is_consensus_costly(people: People, prior: PopulationPrior) -> bool:
+    """Whether it matters to the evidence of s₀ that the consensus is integrated out, and not at its best.
+
+    That is worth up to a sixth of a nat for each function and unit of log s₀, and answers of a person tell of s₀ where
+    they share items: by the squares of their numbers over that of the functions.
+    """
+    return are_few(people.n_active, prior) or people.n_shared < _FEW_FOR_CONSENSUS * n_free_functions(prior) ** 2
+
+
+def is_scale_vague(people: People, prior: PopulationPrior) -> bool:
+    """Whether answers say so little of s₀ that those which are held out would only mislead its choice."""
+    return are_few(people.n_active, prior) or people.n_shared < _FEW_FOR_SCALE * n_free_functions(prior)
+
+
+def log_prior_of_variances(variance: float, consensus_variance: float) -> float:
+    """Weak log prior of s₀ and s_t where answers are few.
+
+    Where answers are few, any common scale fits them as well. The prior of its logarithm is Cauchy's, about utilities
+    that differ by as much as the noise of an answer: its tails let many answers go where they like.
+    """
+    size, ratio = math.log(variance + consensus_variance), math.log(variance / (SHARE_OF_PEOPLE * consensus_variance))
+    return -math.log1p(size**2) - 0.5 * (ratio / SD_OF_LOG_SHARE) ** 2
 
 
 def least_strength(prior: PopulationPrior, n_people: int, n_answers: float) -> float:

@@ -105,7 +105,7 @@ def train_personal(plan: Plan) -> Trained:
         chosen = replace(chosen, segment_variances=tuple(variances.tolist()))
     if "variance" not in plan.given:
         posterior = with_unsure_tastes(posterior, state, staged.prior)
-        chosen = replace(chosen, unit_sd=sd_of_unit(posterior, state, staged.prior))
+        chosen = replace(chosen, unit_sd=sd_of_unit(posterior, state, staged.prior, plan.given))
     if chosen.click_rate:
         scores = scores_of_people(posterior.people, posterior.sites, posterior.law, posterior.C_m)
         posterior = replace(posterior, C_m=widened_by_people(posterior.C_m, scores))

@@ -33,20 +33,26 @@ from predilect.inference.people.law import Law
 from predilect.inference.people.layout import People
 from predilect.models.population.prior import (
     DEFAULTS,
+    SD_OF_LOG_SHARE,
+    SHARE_OF_PEOPLE,
     Candidate,
     Hyperparameters,
     PopulationPrior,
     are_few,
+    is_consensus_costly,
     least_strength,
+    log_prior_of_variances,
     second_moment,
 )
 from predilect.models.population.search.climb import climb, one_way
 
 # Name: how far a coordinate may move from the start, down and up, and the standard deviation of a weak normal prior
 # about it, which decides only where answers say little. Scales and lengths are logarithmic, the weight is a log-odds.
-# Where people are few the prior of s₀ is about a quarter of s_t: people differ half as much as items do.
-_COORDINATES = {"variance": (8.0, 5.0, 2.0), "feature_weight": (4.0, 4.0, 1.0), "length_scale": (2.0, 2.0, 1.0)}
-SHARE_OF_PEOPLE = 0.25
+_COORDINATES = {
+    "variance": (8.0, 5.0, SD_OF_LOG_SHARE),
+    "feature_weight": (4.0, 4.0, 1.0),
+    "length_scale": (2.0, 2.0, 1.0),
+}
 _ROUNDS, _MOST_ROUNDS = 2, 5  # at least and at most; the prior of the consensus is held within a round
 _MAX_EVALUATIONS = 30  # a round
 _FIRST_MOVE = 0.5  # of the coordinate with the largest gradient
@@ -96,8 +102,8 @@ def rigid_hyperparameters(
     search.delta, search.learn_delta = people.scale_of_thresholds(delta)
     search.learn_consensus = learn_consensus
 
-    # The evidence that L-BFGS climbs leaves out what the consensus costs, which matters only where people are few.
-    few = are_few(people.n_active, search._prior(start))
+    # The evidence that L-BFGS climbs leaves out what the consensus costs, which matters only where answers are few.
+    few = is_consensus_costly(people, search._prior(start))
     lines = ["variance"] if few and "variance" in names else []
     if lines and learn_consensus:
         lines += ["consensus_variance", "common variance"]
@@ -138,16 +144,6 @@ def by_evidence(
         least = least_strength(candidate.prior(setting, space), people.n_active, people.n_answers)
         setting = replace(setting, strength=max(DEFAULTS["strength"], least))
     return setting
-
-
-def _log_prior_of_variances(variance: float, consensus_variance: float) -> float:
-    """Weak log prior of s₀ and s_t where people are few.
-
-    Where answers are few, any common scale fits them as well. The prior of its logarithm is Cauchy's, about utilities
-    that differ by as much as the noise of an answer: its tails let many answers go where they like.
-    """
-    size, ratio = math.log(variance + consensus_variance), math.log(variance / (SHARE_OF_PEOPLE * consensus_variance))
-    return -math.log1p(size**2) - 0.5 * (ratio / _COORDINATES["variance"][-1]) ** 2
 
 
 def _climb(search: _Rigid, names: list[str], centre_of_prior: list[float], step: FloatArray | None) -> FloatArray:
@@ -302,7 +298,7 @@ class _Rigid:
     def _profile(self, best: float) -> float:
         """The evidence, consensus integrated out, with the log prior of the scales: accurate near ``best``."""
         prior = self._prior(self.setting)
-        log_prior = _log_prior_of_variances(self.setting.variance, self.consensus_variance)
+        log_prior = log_prior_of_variances(self.setting.variance, self.consensus_variance)
         for _ in range(_MAX_PROFILE_STEPS + 1):
             self.current = current = expectation(
                 self.people, self.sites, self._law(prior), self.delta, n_sweeps=2, tolerance=_LINE_TOLERANCE,

@@ -22,14 +22,16 @@ from predilect.inference.people.engaged import rate_of_clickers, with_clicks
 from predilect.models.population.fit import PopulationState
 from predilect.models.population.pooled import spread_of_item_ties
 from predilect.models.population.prior import (
+    SHARE_OF_PEOPLE,
     Candidate,
     Hyperparameters,
     are_few,
+    is_scale_vague,
     least_strength,
     second_moment,
 )
 from predilect.models.population.search.climb import Proposals, climb, one_way
-from predilect.models.population.search.evidence import SHARE_OF_PEOPLE, rigid_hyperparameters
+from predilect.models.population.search.evidence import rigid_hyperparameters
 from predilect.models.population.search.folds import (
     FEWEST_PEOPLE,
     SIGNIFICANCE,
@@ -205,15 +207,17 @@ def step(setting: Hyperparameters, name: Walked, direction: int, least: float) -
     return replace(setting, **{name: value}) if low <= value <= stride.high else None
 
 
-def _is_walked(search: HeldOutSearch, name: Walked, few: bool) -> bool:
+def _is_walked(search: HeldOutSearch, name: Walked, vague: bool) -> bool:
     if name not in (*search.free, "trait_scale"):
         return False
     if name == "feature_weight":
         # The evidence of w is misled where one choice is several answers, so that there tasks held out decide.
         functions = search.best.candidate.functions
         return (functions is None or functions.has_weight) and search.folds[0].comparisons.task is not None
-    # Answers held out by few people mislead the choice of s₀; the evidence, which takes all, does not.
-    return not (name == "variance" and few) and not (name == "strength" and search.best.setting.directions is not None)
+    # Few answers held out mislead the choice of s₀; the evidence, which takes all, does not.
+    return not (name == "variance" and vague) and not (
+        name == "strength" and search.best.setting.directions is not None
+    )
 
 
 def walk(*names: Walked) -> Callable[[HeldOutSearch], Proposals[Proposal]]:
@@ -223,7 +227,7 @@ def walk(*names: Walked) -> Callable[[HeldOutSearch], Proposals[Proposal]]:
         start, people = search.best, search.folds[0].people
         prior = start.candidate.prior(start.setting, search.space)
         # With less strength a fold may overfit.
-        least, few = least_strength(prior, people.n_active, people.n_answers), are_few(people.n_active, prior)
+        least, vague = least_strength(prior, people.n_active, people.n_answers), is_scale_vague(people, prior)
         # Held-out answers say little of how far people differ, on which intervals hang: that it is less than by the
         # evidence, which knows of no traits and directions, must be clear.
         by_evidence = not names and start.setting.directions is None
@@ -238,7 +242,7 @@ def walk(*names: Walked) -> Callable[[HeldOutSearch], Proposals[Proposal]]:
             return Proposal(setting, race=True, needs=ANY if STRIDES[name].upwards else CLEARLY if clearly else None)
 
         for name in names or (_WITH_KERNEL if start.candidate.has_kernel else _USUAL):
-            if _is_walked(search, name, few):
+            if _is_walked(search, name, vague):
                 yield from one_way((1,) if STRIDES[name].upwards else (-1, 1), partial(further, name))
 
     return proposals
