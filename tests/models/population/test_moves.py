@@ -36,8 +36,8 @@ def test_one_way_goes_on_as_long_as_it_gains_and_turns_only_at_the_start(top, se
 class Simulated(HeldOutSearch):
     """A search on one fold of many people whose held-out log loss is a function of the setting."""
 
-    def __init__(self, loss, free=("strength", "variance"), n_each=10.0):
-        people = SimpleNamespace(n_active=10_000, n_answers=1e4 * n_each, n_shared=1e4 * n_each**2)
+    def __init__(self, loss, free=("strength", "variance")):
+        people = SimpleNamespace(n_active=10_000, n_answers=1e5)
         self.folds = [SimpleNamespace(people=people, comparisons=SimpleNamespace(task=None))]
         self.space, self.free, self.trials, self._made, self.loss = None, free, [], {}, loss
         self.best = Chosen(CandidateOfOne(), START, self.run(CandidateOfOne(), START, None))
@@ -62,12 +62,6 @@ def test_the_walk_ends_at_the_best_setting_and_tries_none_twice():
     search.make([Move("walk", walk())])
     assert search.best.setting == replace(START, strength=pytest.approx(300.0), variance=2.0)
     assert len({(h.strength, h.variance) for h in search.trials}) == len(search.trials) <= 10
-
-
-def test_few_answers_that_are_held_out_do_not_say_how_far_people_differ():
-    search = Simulated(lambda h: 0.1 * np.log(h.variance / 2.0) ** 2, n_each=0.4)
-    search.make([Move("walk", walk())])
-    assert {h.variance for h in search.trials} == {START.variance}
 
 
 def test_a_smaller_variance_must_clearly_gain_unless_it_is_walked_for_itself():

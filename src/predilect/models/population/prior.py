@@ -213,7 +213,7 @@ _GAIN_OVER_COST = 1.0 / 8.0
 # Where answers are few the prior of s₀ is about a quarter of s_t: people differ half as much as items do.
 SHARE_OF_PEOPLE, SD_OF_LOG_SHARE = 0.25, 2.0
 _FEW_PEOPLE = 0.5  # as a share of the functions that may vary on their own
-_FEW_FOR_CONSENSUS, _FEW_FOR_SCALE = 100.0, 2000.0  # squares of numbers of answers, by functions, squared and not
+_FEW_FOR_CONSENSUS = 100.0  # squares of people's numbers of answers, as a multiple of the square of these functions
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,11 +301,6 @@ def is_consensus_costly(people: People, prior: PopulationPrior) -> bool:
     they share items: by the squares of their numbers over that of the functions.
     """
     return are_few(people.n_active, prior) or people.n_shared < _FEW_FOR_CONSENSUS * n_free_functions(prior) ** 2
-
-
-def is_scale_vague(people: People, prior: PopulationPrior) -> bool:
-    """Whether answers say so little of s₀ that those which are held out would only mislead its choice."""
-    return are_few(people.n_active, prior) or people.n_shared < _FEW_FOR_SCALE * n_free_functions(prior)
 
 
 def log_prior_of_variances(variance: float, consensus_variance: float) -> float:

@@ -26,7 +26,6 @@ from predilect.models.population.prior import (
     Candidate,
     Hyperparameters,
     are_few,
-    is_scale_vague,
     least_strength,
     second_moment,
 )
@@ -207,17 +206,15 @@ def step(setting: Hyperparameters, name: Walked, direction: int, least: float) -
     return replace(setting, **{name: value}) if low <= value <= stride.high else None
 
 
-def _is_walked(search: HeldOutSearch, name: Walked, vague: bool) -> bool:
+def _is_walked(search: HeldOutSearch, name: Walked, few: bool) -> bool:
     if name not in (*search.free, "trait_scale"):
         return False
     if name == "feature_weight":
         # The evidence of w is misled where one choice is several answers, so that there tasks held out decide.
         functions = search.best.candidate.functions
         return (functions is None or functions.has_weight) and search.folds[0].comparisons.task is not None
-    # Few answers held out mislead the choice of s₀; the evidence, which takes all, does not.
-    return not (name == "variance" and vague) and not (
-        name == "strength" and search.best.setting.directions is not None
-    )
+    # Answers held out by few people mislead the choice of s₀; the evidence, which takes all, does not.
+    return not (name == "variance" and few) and not (name == "strength" and search.best.setting.directions is not None)
 
 
 def walk(*names: Walked) -> Callable[[HeldOutSearch], Proposals[Proposal]]:
@@ -227,7 +224,7 @@ def walk(*names: Walked) -> Callable[[HeldOutSearch], Proposals[Proposal]]:
         start, people = search.best, search.folds[0].people
         prior = start.candidate.prior(start.setting, search.space)
         # With less strength a fold may overfit.
-        least, vague = least_strength(prior, people.n_active, people.n_answers), is_scale_vague(people, prior)
+        least, few = least_strength(prior, people.n_active, people.n_answers), are_few(people.n_active, prior)
         # Held-out answers say little of how far people differ, on which intervals hang: that it is less than by the
         # evidence, which knows of no traits and directions, must be clear.
         by_evidence = not names and start.setting.directions is None
@@ -242,7 +239,7 @@ def walk(*names: Walked) -> Callable[[HeldOutSearch], Proposals[Proposal]]:
             return Proposal(setting, race=True, needs=ANY if STRIDES[name].upwards else CLEARLY if clearly else None)
 
         for name in names or (_WITH_KERNEL if start.candidate.has_kernel else _USUAL):
-            if _is_walked(search, name, vague):
+            if _is_walked(search, name, few):
                 yield from one_way((1,) if STRIDES[name].upwards else (-1, 1), partial(further, name))
 
     return proposals
