@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import polars as pl
 import pytest
+from scipy.special import logsumexp
 from scipy.stats import kstest, norm, t, uniform
 from simulate_choices import MEAN, choices
 
@@ -42,7 +45,7 @@ def run(kind, price, diagonal, n, n_classes=1, n_sweeps=80_000, seed=0, width=1.
     )  # fmt: skip
     traits = np.column_stack([np.ones(U), rng.normal(size=U)])
     rows = loops.ChoiceRows(
-        np.zeros((0, d)), np.zeros(0), np.zeros(1, dtype=np.int64), nothing, np.array(kind, dtype=np.int8), price
+        np.zeros((d, 0)), np.zeros(0), np.zeros(1, dtype=np.int64), nothing, np.array(kind, dtype=np.int8), price
     )
     D = n_classes * (G * n + n + (0 if diagonal else n * (n - 1) // 2)) + d - n
     H = rng.normal(size=(U, d, d))  # quadratics that say something else: what draws follow does not depend on them
@@ -96,7 +99,7 @@ def test_likelihoods_and_modes_are_those_of_numpy():
         return -sum(w * np.log1p(np.exp(row).sum()) for w, row in zip(used, rows, strict=True))
 
     z, slope, curvature = np.zeros((3, 3)), np.empty((3, 3)), np.empty((3, 3, 3))
-    rows = loops.ChoiceRows(D, weight, row_ptr, choice_ptr, kind, price)
+    rows = loops.ChoiceRows(np.ascontiguousarray(D.T), weight, row_ptr, choice_ptr, kind, price)
     found = loops.modes(z, 3, mean, precision, rows, 200, slope, curvature)
     c = np.empty(3)
     for u in range(3):
@@ -108,13 +111,36 @@ def test_likelihoods_and_modes_are_those_of_numpy():
         assert np.linalg.eigvalsh(curvature[u]).min() > -EXACT
 
 
+@pytest.mark.parametrize("size", [1.0, 100.0, 590.0])
+def test_log_likelihoods_are_those_of_numpy_whatever_the_size_of_utilities(size):
+    rng = np.random.default_rng(1)
+    for d, n_rows in ((1, 7), (2, 8), (5, 37)):
+        D = rng.uniform(-1.0, 1.0, (n_rows, d))
+        row_ptr = np.array([0, 1, 2, n_rows - 3, n_rows - 1, n_rows])
+        choice_ptr, weight = np.array([0, 0, 3, 4, 5]), np.array([1.0, 1.0, 2.5, 1.0, 1.0])
+        c = size / d * rng.choice([-1.0, 1.0], (4, d))
+        rows = loops.ChoiceRows(
+            np.ascontiguousarray(D.T), weight, row_ptr, choice_ptr, np.zeros(d, dtype=np.int8), -1
+        )  # fmt: skip
+        owner = np.repeat(np.repeat(np.arange(4), np.diff(choice_ptr)), np.diff(row_ptr))
+        v = np.einsum("rd,rd->r", D, c[owner])
+        each = [logsumexp(np.append(v[low:high], 0.0)) for low, high in pairwise(row_ptr)]
+        expected = [-weight[low:high] @ each[low:high] for low, high in pairwise(choice_ptr)]
+        np.testing.assert_allclose(loops.log_likelihoods(c, rows), expected, rtol=EXACT, atol=EXACT)
+
+
 @pytest.mark.parametrize(("kind", "price", "diagonal", "n"), [([0, 0, 1, 0], -1, False, 3), ([0, 0, -1], 2, True, 3)])
 def test_slopes_in_the_population_are_differences(kind, price, diagonal, n):
     rng = np.random.default_rng(3)
     U, d, G, K = 6, len(kind), 2, 2
     choice_ptr, D = 2 * np.arange(U + 1), rng.normal(size=(4 * U, d))
     rows = loops.ChoiceRows(
-        D, np.ones(2 * U), 2 * np.arange(2 * U + 1), choice_ptr, np.array(kind, dtype=np.int8), price
+        np.ascontiguousarray(D.T),
+        np.ones(2 * U),
+        2 * np.arange(2 * U + 1),
+        choice_ptr,
+        np.array(kind, dtype=np.int8),
+        price,
     )
     traits, H = np.column_stack([np.ones(U), rng.normal(size=U)]), rng.normal(size=(U, d, d))
     people = PeopleState(rng.normal(size=(U, d)), np.zeros((U, d)), np.zeros(U), np.arange(U) % K)
@@ -168,11 +194,11 @@ def test_one_person_alone_has_the_posterior_of_an_integral():
     p /= p.sum()
     mean = grid @ p
     sd = np.sqrt((grid - mean) ** 2 @ p)
-    row = model.worth.coefficients()
+    row = model.summary().table  # of all draws; coefficients are of 400 of them
     error = sd / np.sqrt(min(model.report_["prior"]["effective_size_means"]))
-    assert abs(row["mean"][0] - mean) < 4.0 * error
+    assert abs(row["estimate"][0] - mean) < 4.0 * error
     assert abs(row["sd"][0] - sd) < 4.0 * error
-    assert row["spread"][0] == 0.0
+    assert model.worth.coefficients()["spread"][0] == 0.0
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from predilect._base.compile import inner_kernel, kernel
 from predilect._base.types import FloatArray
-from predilect.choice.mixed_logit.loops import ChoiceRows, coefficients, log_likelihood, log_normal
+from predilect.choice.mixed_logit.loops import ChoiceRows, coefficients, log_likelihood, log_normal, room_of
 from predilect.choice.mixed_logit.trajectories import (
     ClassState,
     Hyperprior,
@@ -82,7 +82,7 @@ def _move_people(
         people.z, quadratics.linear, quadratics.curvature, work.P, work.L, work.x, work.m, work.trial,
     )  # fmt: skip
     n = len(x)
-    mean, level, c_new = np.empty(n), np.empty(n), np.empty(len(trial))
+    mean, level, c_new, room = np.empty(n), np.empty(n), np.empty(len(trial)), room_of(rows)
     for u in range(len(z)):
         k = people.label[u]
         inverse_k = work.inverses[k]
@@ -111,7 +111,7 @@ def _move_people(
             for i in range(n):
                 trial[i] = _OLD * z[u, i] + x[i]
         coefficients(trial, rows.kind, rows.price, c_new)
-        now = log_likelihood(u, c_new, rows)
+        now = log_likelihood(u, c_new, rows, room)
         log_ratio = now - people.value[u]
         if walk:
             log_ratio += log_normal(trial, mean, inverse_k, n) - log_normal(z[u], mean, inverse_k, n)

@@ -17,15 +17,17 @@ from predilect._base.compile import inner_kernel, kernel
 from predilect._base.types import FloatArray, IntArray
 from predilect.inference.gaussian.small import cholesky, copy, fill, solve_lower, solve_upper
 
-_MOST = 1e250  # of a product of odds before its logarithm is taken
+_MOST = 1e45  # of a product of odds before its logarithm is taken: times exp(_MOST_UTILITY) it is finite
 _MOST_UTILITY = 600.0  # beyond which the chance of a choice is 0, and its slope stays finite
+_LOG2, _LOG2_HIGH, _LOG2_LOW = 1.4426950408889634, 6.93147180369123816490e-01, 1.90821492927058770002e-10
+_WHOLE = 6755399441055744.0  # 1.5 2⁵², to which a number is added to round it: its last bits are then the whole number
 _SMALL_STEP = 1e-6  # of Newton's, in units of a coefficient
 
 
 class ChoiceRows(NamedTuple):
     """Choices of all people, and what their coefficients are of a state."""
 
-    D: FloatArray  # (R, d)
+    D: FloatArray  # (d, R): a coefficient's numbers lie side by side, for the processor to take several at once
     weight: FloatArray  # of choices, (T,)
     row_ptr: IntArray  # (T + 1,)
     choice_ptr: IntArray  # (U + 1,)
@@ -46,20 +48,54 @@ def coefficients(z: FloatArray, kind: npt.NDArray[np.int8], price: int, c: Float
 
 
 @inner_kernel
-def log_likelihood(u: int, c: FloatArray, rows: ChoiceRows) -> float:
-    """Σ over the choices of person u of weight log P, P = 1 / (1 + Σ exp(D c))."""
-    D, weight, row_ptr = rows.D, rows.weight, rows.row_ptr
-    d = len(c)
+def _exp(x: float) -> float:
+    """Exponential of a number between ±700, to 2⁻⁵² of it, in steps that the processor takes for several at once.
+
+    x = k log 2 + r; the power series of exp r, times 2ᵏ, whose bits are those of 1 with k added to the exponent.
+    """
+    shifted = x * _LOG2 + _WHOLE
+    k = shifted - _WHOLE
+    r = (x - k * _LOG2_HIGH) - k * _LOG2_LOW
+    p = 1.0 / 39916800.0 + r * (1.0 / 479001600.0)
+    p = 1.0 / 40320.0 + r * (1.0 / 362880.0 + r * (1.0 / 3628800.0 + r * p))
+    p = 1.0 / 120.0 + r * (1.0 / 720.0 + r * (1.0 / 5040.0 + r * p))
+    p = 1.0 + r * (1.0 + r * (0.5 + r * (1.0 / 6.0 + r * (1.0 / 24.0 + r * p))))
+    bits = (np.float64(shifted).view(np.int64) << 52) + np.float64(1.0).view(np.int64)
+    return p * np.int64(bits).view(np.float64)
+
+
+@inner_kernel
+def room_of(rows: ChoiceRows) -> FloatArray:
+    """Room for the odds of anybody's rows, and up to seven more."""
+    most = 0
+    for u in range(len(rows.choice_ptr) - 1):
+        most = max(most, rows.row_ptr[rows.choice_ptr[u + 1]] - rows.row_ptr[rows.choice_ptr[u]])
+    return np.empty(most + 7)
+
+
+@inner_kernel
+def _write_odds(low: int, high: int, c: FloatArray, D: FloatArray, odds: FloatArray) -> None:
+    """Write exp(D c) of rows, each an alternative against the chosen one; odds of :func:`room_of`."""
+    fill(odds[: high - low + 7], 0.0)
+    for k in range(len(c)):
+        column, size = D[k, low:high], c[k]  # of an index that might be negative each is looked at by itself
+        for i in range(len(column)):
+            odds[i] += column[i] * size
+    for i in range((high - low + 7) // 8 * 8):  # those of a rest would be taken one by one
+        odds[i] = _exp(max(-_MOST_UTILITY, min(odds[i], _MOST_UTILITY)))
+
+
+@inner_kernel
+def log_likelihood(u: int, c: FloatArray, rows: ChoiceRows, room: FloatArray) -> float:
+    """Σ over the choices of person u of weight log P, P = 1 / (1 + Σ exp(D c)); room of :func:`room_of`."""
+    weight, row_ptr, first, last = rows.weight, rows.row_ptr, rows.choice_ptr[u], rows.choice_ptr[u + 1]
+    low, high = row_ptr[first], row_ptr[last]
+    _write_odds(low, high, c, rows.D, room)
     total, odds = 0.0, 1.0
-    for t in range(rows.choice_ptr[u], rows.choice_ptr[u + 1]):
+    for t in range(first, last):
         s = 1.0
-        for r in range(row_ptr[t], row_ptr[t + 1]):
-            v = D[r, d - 1] * c[d - 1] if d % 2 == 1 else 0.0
-            w = 0.0
-            for k in range(0, d - 1, 2):  # two sums, which the processor does side by side
-                v += D[r, k] * c[k]
-                w += D[r, k + 1] * c[k + 1]
-            s += math.exp(v + w)
+        for r in range(row_ptr[t] - low, row_ptr[t + 1] - low):
+            s += room[r]
         if weight[t] == 1.0:
             odds *= s
             if odds > _MOST:
@@ -73,9 +109,9 @@ def log_likelihood(u: int, c: FloatArray, rows: ChoiceRows) -> float:
 @kernel
 def log_likelihoods(c: FloatArray, rows: ChoiceRows) -> FloatArray:
     """Log-likelihoods of people with coefficients c (U, d); shape (U,)."""
-    found = np.empty(len(c))
+    found, room = np.empty(len(c)), room_of(rows)
     for u in range(len(c)):
-        found[u] = log_likelihood(u, c[u], rows)
+        found[u] = log_likelihood(u, c[u], rows, room)
     return found
 
 
@@ -94,7 +130,7 @@ def _slope_and_curvature(u: int, c: FloatArray, rows: ChoiceRows, g: FloatArray,
         for r in range(low, high):
             v[r - low] = 0.0
             for k in range(d):
-                v[r - low] += D[r, k] * c[k]
+                v[r - low] += D[k, r] * c[k]
             top = max(top, v[r - low])
         s = math.exp(-top)
         for r in range(high - low):
@@ -104,9 +140,9 @@ def _slope_and_curvature(u: int, c: FloatArray, rows: ChoiceRows, g: FloatArray,
         for r in range(low, high):
             p = math.exp(v[r - low] - top) / s
             for k in range(d):
-                mean[k] += p * D[r, k]
+                mean[k] += p * D[k, r]
                 for j in range(k + 1):
-                    H[k, j] += weight[t] * p * D[r, k] * D[r, j]
+                    H[k, j] += weight[t] * p * D[k, r] * D[j, r]
         for k in range(d):
             g[k] -= weight[t] * mean[k]
             for j in range(k + 1):
@@ -119,27 +155,27 @@ def _slope_and_curvature(u: int, c: FloatArray, rows: ChoiceRows, g: FloatArray,
 
 @inner_kernel
 def log_likelihood_and_slope(
-    u: int, z: FloatArray, rows: ChoiceRows, c: FloatArray, g: FloatArray, work: FloatArray
+    u: int, z: FloatArray, rows: ChoiceRows, c: FloatArray, g: FloatArray, room: FloatArray
 ) -> float:
     """Log-likelihood of person u at the state z, whose coefficients and gradient (d,) are written."""
-    D, d, total = rows.D, len(z), 0.0
+    D, row_ptr, first, last = rows.D, rows.row_ptr, rows.choice_ptr[u], rows.choice_ptr[u + 1]
+    low, high = row_ptr[first], row_ptr[last]
     coefficients(z, rows.kind, rows.price, c)
-    fill(g, 0.0)
-    for t in range(rows.choice_ptr[u], rows.choice_ptr[u + 1]):
+    _write_odds(low, high, c, D, room)
+    total = 0.0
+    for t in range(first, last):
         s = 1.0
-        fill(work, 0.0)
-        for r in range(rows.row_ptr[t], rows.row_ptr[t + 1]):
-            v, w = D[r, d - 1] * c[d - 1] if d % 2 == 1 else 0.0, 0.0
-            for k in range(0, d - 1, 2):
-                v += D[r, k] * c[k]
-                w += D[r, k + 1] * c[k + 1]
-            odds = math.exp(min(v + w, _MOST_UTILITY))
-            s += odds
-            for k in range(d):
-                work[k] += odds * D[r, k]
+        for r in range(row_ptr[t] - low, row_ptr[t + 1] - low):
+            s += room[r]
         total -= rows.weight[t] * math.log(s)
-        for k in range(d):
-            g[k] -= rows.weight[t] / s * work[k]
+        for r in range(row_ptr[t] - low, row_ptr[t + 1] - low):
+            room[r] *= rows.weight[t] / s
+    for k in range(len(z)):
+        column, n, one, two = D[k, low:high], high - low, 0.0, 0.0
+        for i in range(0, n - 1, 2):  # two sums, which the processor does side by side
+            one += column[i] * room[i]
+            two += column[i + 1] * room[i + 1]
+        g[k] = -(one + two + (column[n - 1] * room[n - 1] if n % 2 == 1 else 0.0))
     _slope_in_states(z, rows.kind, rows.price, c, g)
     return total
 
@@ -200,7 +236,7 @@ def modes(
     U, d = z.shape
     c, g, H, work = np.empty(d), np.empty(d), np.empty((d, d)), np.empty((d, d))
     P, L, step, trial = np.empty((n, n)), np.empty((n, n)), np.empty(n), np.empty(d)
-    found = np.empty(U)
+    found, room = np.empty(U), room_of(rows)
     for u in range(U):
         n_left = n_steps if n > 0 else 0
         while True:
@@ -225,7 +261,7 @@ def modes(
                 for i in range(n):
                     trial[i] += size * step[i]
                 coefficients(trial, kind, price, c)
-                climbed = log_likelihood(u, c, rows) + log_normal(trial, mean[u], precision, n)
+                climbed = log_likelihood(u, c, rows, room) + log_normal(trial, mean[u], precision, n)
                 if climbed >= objective - 1e-12:
                     for i in range(n):
                         largest = max(largest, abs(trial[i] - z[u, i]))

@@ -29,7 +29,7 @@ class ChoiceProblem:
     People stand in an order that follows from their answers and not from their names: ``people`` are their codes.
     """
 
-    D: FloatArray  # (R, d)
+    D: FloatArray  # (R, d), by columns in memory
     weight: FloatArray  # of choices, (T,)
     answer: IntArray  # that a choice is of, and what part of it: ½ for the halves of a tie, (T,)
     share: FloatArray
@@ -44,7 +44,9 @@ class ChoiceProblem:
     @property
     def rows(self) -> loops.ChoiceRows:
         """As the compiled loops take them."""
-        return loops.ChoiceRows(self.D, self.weight, self.row_ptr, self.choice_ptr, self.kind, self.price)
+        return loops.ChoiceRows(
+            np.ascontiguousarray(self.D.T), self.weight, self.row_ptr, self.choice_ptr, self.kind, self.price
+        )
 
     @property
     def n_users(self) -> int:
@@ -81,7 +83,7 @@ def problem_of(choices: Choices, columns: ItemColumns, traits: FloatArray, n_use
     D = columns.X[others] - np.repeat(columns.X[item[start]], size - 1, axis=0)
     D *= np.repeat(choices.sign[turn], size - 1)[:, None]
     return ChoiceProblem(
-        np.ascontiguousarray(D), choices.weight[turn], choices.answer[turn], choices.share[turn],
+        np.asfortranarray(D), choices.weight[turn], choices.answer[turn], choices.share[turn],
         np.concatenate([[0], after]), np.concatenate([[0], np.cumsum(count[people])]),
         np.ascontiguousarray(traits[people]), people, columns.kind, columns.n_random, columns.price,
     )  # fmt: skip

@@ -160,7 +160,7 @@ def _reordered(problem: ChoiceProblem, start: Start, order: IntArray) -> tuple[C
     """With the columns in another order."""
     price = int(np.flatnonzero(order == problem.price)[0]) if problem.price >= 0 else -1
     inner = order[: problem.n_random]
-    problem = replace(problem, D=np.ascontiguousarray(problem.D[:, order]), kind=problem.kind[order], price=price)
+    problem = replace(problem, D=np.asfortranarray(problem.D[:, order]), kind=problem.kind[order], price=price)
     mean, Omega = np.ascontiguousarray(start.mean[:, order]), np.ascontiguousarray(start.Omega[np.ix_(inner, inner)])
     around = approximation(problem, start.around.z[:, order], problem.traits @ mean, Omega)
     return problem, Start(mean, Omega, around)

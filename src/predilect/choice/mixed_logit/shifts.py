@@ -92,7 +92,7 @@ class Shifts:
         more = problem.D[:, self.place] * self.w[person][:, self.covariate]
         size = np.sqrt(np.square(more).mean(axis=0))
         scaled = np.divide(more, size, out=np.zeros_like(more), where=size > 0.0)
-        D = np.hstack([problem.D, scaled])
+        D = np.asfortranarray(np.hstack([problem.D, scaled]))
         gram = D.T @ D
         values = np.linalg.eigvalsh(gram)
         if values[0] <= _NEGLIGIBLE * values[-1]:

@@ -15,7 +15,13 @@ import numpy as np
 
 from predilect._base.compile import inner_kernel, kernel
 from predilect._base.types import FloatArray, IntArray
-from predilect.choice.mixed_logit.loops import ChoiceRows, coefficients, log_likelihood, log_likelihood_and_slope
+from predilect.choice.mixed_logit.loops import (
+    ChoiceRows,
+    coefficients,
+    log_likelihood,
+    log_likelihood_and_slope,
+    room_of,
+)
 from predilect.inference.gaussian.small import DEGREES, cholesky, copy, fill, inverse, solve_lower, solve_upper
 
 _LENGTH, _MOST_STEPS = 2.5, 8  # of a trajectory, in standard deviations, up to a third more or less
@@ -227,7 +233,7 @@ def _density(
     Q, sums, cross = np.empty((K, n, n)), np.zeros((K, n, n)), np.zeros((K, G, n))
     count, log_det, shared = np.zeros(K), np.empty(K), np.zeros(d)
     P, F, W, M, above = np.empty((n, n)), np.empty((n, n)), np.empty((n, n)), np.empty(n), np.empty(n)
-    mean, e, m, w, g, work = np.empty(d), np.empty(n), np.empty(n), np.empty(n), np.empty(d), np.empty(d)
+    mean, e, m, w, g, odds = np.empty(d), np.empty(n), np.empty(n), np.empty(n), np.empty(d), room_of(rows)
     for k in range(K):
         for i in range(n):
             for j in range(n):
@@ -267,7 +273,7 @@ def _density(
             for i in range(n):
                 z[u, i] = mean[i] + e[i]
         solve_upper(F, m, n)
-        people.value[u] = log_likelihood_and_slope(u, z[u], rows, people.c[u], g, work)
+        people.value[u] = log_likelihood_and_slope(u, z[u], rows, people.c[u], g, odds)
         total += people.value[u] - 0.5 * log_det[k]
         # Slopes in the mean and Ω⁻¹ with people at ξ.
         for i in range(n):
@@ -429,11 +435,12 @@ def change_scale(
     for i in range(n, d):
         log_ratio -= 0.5 * prior.fixed * ((A[i] * B[0, 0, i] + shift[i]) ** 2 - B[0, 0, i] ** 2)
     z, c, value = np.empty(people.z.shape), np.empty(people.z.shape), np.empty(len(people.z))
+    room = room_of(rows)
     for u in range(len(z)):
         for i in range(d):
             z[u, i] = A[i] * people.z[u, i] + shift[i]
         coefficients(z[u], kind, price, c[u])
-        value[u] = log_likelihood(u, c[u], rows)
+        value[u] = log_likelihood(u, c[u], rows, room)
         log_ratio += value[u] - people.value[u]
     accepted = math.log(rng.random()) < log_ratio
     how.step[1] += gain * ((1.0 if accepted else 0.0) - _WANTED_SCALES)
