@@ -116,33 +116,36 @@ def log_likelihoods(c: FloatArray, rows: ChoiceRows) -> FloatArray:
 
 
 @inner_kernel
-def _slope_and_curvature(u: int, c: FloatArray, rows: ChoiceRows, g: FloatArray, H: FloatArray) -> float:
+def _slope_and_curvature(
+    u: int, c: FloatArray, rows: ChoiceRows, room: FloatArray, g: FloatArray, H: FloatArray
+) -> float:  # fmt: skip
     """Write the gradient and minus the Hessian of person u's log-likelihood in c; return its value."""
     D, weight, row_ptr = rows.D, rows.weight, rows.row_ptr
     d, total = len(c), 0.0
-    mean = np.empty(d)
+    mean, x = np.empty(d), np.empty(d)
     fill(g, 0.0)
     for k in range(d):
         fill(H[k], 0.0)
     for t in range(rows.choice_ptr[u], rows.choice_ptr[u + 1]):
-        low, high, top = row_ptr[t], row_ptr[t + 1], 0.0
-        v = np.empty(high - low)
-        for r in range(low, high):
-            v[r - low] = 0.0
+        low, n, top = row_ptr[t], row_ptr[t + 1] - row_ptr[t], 0.0
+        for r in range(n):
+            room[r] = 0.0
             for k in range(d):
-                v[r - low] += D[k, r] * c[k]
-            top = max(top, v[r - low])
+                room[r] += D[k, low + r] * c[k]
+            top = max(top, room[r])
         s = math.exp(-top)
-        for r in range(high - low):
-            s += math.exp(v[r] - top)
+        for r in range(n):
+            room[r] = math.exp(room[r] - top)
+            s += room[r]
         total -= weight[t] * (top + math.log(s))
         fill(mean, 0.0)
-        for r in range(low, high):
-            p = math.exp(v[r - low] - top) / s
+        for r in range(n):
+            p = room[r] / s
             for k in range(d):
-                mean[k] += p * D[k, r]
+                x[k] = D[k, low + r]
+                mean[k] += p * x[k]
                 for j in range(k + 1):
-                    H[k, j] += weight[t] * p * D[k, r] * D[j, r]
+                    H[k, j] += weight[t] * p * x[k] * x[j]
         for k in range(d):
             g[k] -= weight[t] * mean[k]
             for j in range(k + 1):
@@ -241,7 +244,7 @@ def modes(
         n_left = n_steps if n > 0 else 0
         while True:
             coefficients(z[u], kind, price, c)
-            value = _slope_and_curvature(u, c, rows, g, H)
+            value = _slope_and_curvature(u, c, rows, room, g, H)
             _in_states(z[u], kind, price, c, g, H, work)
             if n_left == 0:
                 break
@@ -287,6 +290,7 @@ def averaged(
     """
     d, n, share = z.shape[1], root.shape[1], 1.0 / len(points)
     state, c, g, H, work = np.empty(d), np.empty(d), np.empty(d), np.empty((d, d)), np.empty((d, d))
+    room = room_of(rows)
     for u in range(len(z)):
         fill(slope[u], 0.0)
         for i in range(d):
@@ -297,7 +301,7 @@ def averaged(
                 for j in range(i + 1):
                     state[i] += root[u, i, j] * point[j]
             coefficients(state, rows.kind, rows.price, c)
-            _slope_and_curvature(u, c, rows, g, H)
+            _slope_and_curvature(u, c, rows, room, g, H)
             _in_states(state, rows.kind, rows.price, c, g, H, work)
             for i in range(d):
                 slope[u, i] += share * g[i]
@@ -322,11 +326,11 @@ def slopes_at(c: FloatArray, weight: FloatArray, rows: ChoiceRows, slope: FloatA
     ``curvature`` (d, d): minus the Hessian of the sum of these log-likelihoods with ``weight`` (U,).
     """
     d = len(c)
-    H = np.empty((d, d))
+    H, room = np.empty((d, d)), room_of(rows)
     for k in range(d):
         fill(curvature[k], 0.0)
     for u in range(len(weight)):
-        _slope_and_curvature(u, c, rows, slope[u], H)
+        _slope_and_curvature(u, c, rows, room, slope[u], H)
         for k in range(d):
             for j in range(d):
                 curvature[k, j] += weight[u] * H[k, j]
