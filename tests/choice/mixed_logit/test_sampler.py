@@ -111,7 +111,7 @@ def test_likelihoods_and_modes_are_those_of_numpy():
         assert np.linalg.eigvalsh(curvature[u]).min() > -EXACT
 
 
-@pytest.mark.parametrize("size", [1.0, 100.0, 590.0])
+@pytest.mark.parametrize("size", [1.0, 100.0, 590.0, 5000.0])
 def test_log_likelihoods_are_those_of_numpy_whatever_the_size_of_utilities(size):
     rng = np.random.default_rng(1)
     for d, n_rows in ((1, 7), (2, 8), (5, 37)):

@@ -17,8 +17,9 @@ from predilect._base.compile import inner_kernel, kernel
 from predilect._base.types import FloatArray, IntArray
 from predilect.inference.gaussian.small import cholesky, copy, fill, solve_lower, solve_upper
 
-_MOST = 1e45  # of a product of odds before its logarithm is taken: times exp(_MOST_UTILITY) it is finite
+_MOST = 1e45  # of a product of odds before its logarithm is taken: times _MOST_ODDS it is finite
 _MOST_UTILITY = 600.0  # beyond which the chance of a choice is 0, and its slope stays finite
+_MOST_ODDS = 1e260  # of _MOST_UTILITY nearly
 _LOG2, _LOG2_HIGH, _LOG2_LOW = 1.4426950408889634, 6.93147180369123816490e-01, 1.90821492927058770002e-10
 _WHOLE = 6755399441055744.0  # 1.5 2⁵², to which a number is added to round it: its last bits are then the whole number
 _SMALL_STEP = 1e-6  # of Newton's, in units of a coefficient
@@ -86,6 +87,22 @@ def _write_odds(low: int, high: int, c: FloatArray, D: FloatArray, odds: FloatAr
 
 
 @inner_kernel
+def _log_sum(low: int, high: int, c: FloatArray, D: FloatArray) -> float:
+    """log(1 + Σ exp(D c)) over rows, whatever their size."""
+    top, s = 0.0, 0.0
+    for turn in range(2):
+        for r in range(low, high):
+            v = 0.0
+            for k in range(len(c)):
+                v += D[k, r] * c[k]
+            if turn == 0:
+                top = max(top, v)
+            else:
+                s += math.exp(v - top)
+    return top + math.log(s + math.exp(-top))
+
+
+@inner_kernel
 def log_likelihood(u: int, c: FloatArray, rows: ChoiceRows, room: FloatArray) -> float:
     """Σ over the choices of person u of weight log P, P = 1 / (1 + Σ exp(D c)); room of :func:`room_of`."""
     weight, row_ptr, first, last = rows.weight, rows.row_ptr, rows.choice_ptr[u], rows.choice_ptr[u + 1]
@@ -96,7 +113,9 @@ def log_likelihood(u: int, c: FloatArray, rows: ChoiceRows, room: FloatArray) ->
         s = 1.0
         for r in range(row_ptr[t] - low, row_ptr[t + 1] - low):
             s += room[r]
-        if weight[t] == 1.0:
+        if s > _MOST_ODDS:
+            total -= weight[t] * _log_sum(row_ptr[t], row_ptr[t + 1], c, rows.D)
+        elif weight[t] == 1.0:
             odds *= s
             if odds > _MOST:
                 total -= math.log(odds)
@@ -170,7 +189,9 @@ def log_likelihood_and_slope(
         s = 1.0
         for r in range(row_ptr[t] - low, row_ptr[t + 1] - low):
             s += room[r]
-        total -= rows.weight[t] * math.log(s)
+        total -= rows.weight[t] * (
+            math.log(s) if s < _MOST_ODDS else _log_sum(row_ptr[t], row_ptr[t + 1], c, D)
+        )  # fmt: skip
         for r in range(row_ptr[t] - low, row_ptr[t + 1] - low):
             room[r] *= rows.weight[t] / s
     for k in range(len(z)):
@@ -334,3 +355,37 @@ def slopes_at(c: FloatArray, weight: FloatArray, rows: ChoiceRows, slope: FloatA
         for k in range(d):
             for j in range(d):
                 curvature[k, j] += weight[u] * H[k, j]
+
+
+@kernel
+def over_draws(
+    mean: FloatArray, L: FloatArray, draws: FloatArray, rows: ChoiceRows, value: FloatArray, slope: FloatArray,
+    cross: FloatArray,
+) -> None:  # fmt: skip
+    """Write log-likelihoods (U, R) at people's states mean (U, d) + L draw, draws (U, R, n), and slopes of their means.
+
+    Those of log 1/R Σ exp value: ``slope`` (U, d) in the mean, and ``cross`` (U, n, n) in the lower triangle of L.
+    """
+    (U, R, n), d = draws.shape, mean.shape[1]
+    z, c, each, room = np.empty(d), np.empty(d), np.empty((R, d)), room_of(rows)
+    for u in range(U):
+        top, total = -math.inf, 0.0
+        for i in range(R):
+            copy(z, mean[u])
+            for j in range(n):
+                for h in range(j + 1):
+                    z[j] += L[j, h] * draws[u, i, h]
+            value[u, i] = log_likelihood_and_slope(u, z, rows, c, each[i], room)
+            top = max(top, value[u, i])
+        for i in range(R):
+            total += math.exp(value[u, i] - top)
+        fill(slope[u], 0.0)
+        for j in range(n):
+            fill(cross[u, j], 0.0)
+        for i in range(R):
+            share = math.exp(value[u, i] - top) / total
+            for k in range(d):
+                slope[u, k] += share * each[i, k]
+            for j in range(n):
+                for h in range(j + 1):
+                    cross[u, j, h] += share * each[i, j] * draws[u, i, h]

@@ -14,6 +14,7 @@ from scipy.stats import qmc
 
 from predilect._base.progress import Report, Watcher
 from predilect._base.types import FloatArray
+from predilect.choice.mixed_logit import loops
 from predilect.choice.mixed_logit.attributes import NORMAL, TRIANGULAR
 from predilect.choice.mixed_logit.problem import ChoiceProblem, Mixture, coefficients_of, start_of, triangular
 from predilect.choice.mixed_logit.sampler import Sample
@@ -71,56 +72,29 @@ class Simulated:
         """The inverse of :meth:`unpacked`."""
         return np.concatenate([B[0], B[1:, : self.problem.n_random].ravel(), L[self.entries]])
 
-    def person(self, u: int, B: FloatArray, L: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """Log-likelihood at each of a person's draws (R,), slopes in the coefficients (R, d), coefficients, draws."""
+    def coefficients(self, u: int, B: FloatArray, L: FloatArray) -> FloatArray:
+        """Of a person's draws, (R, d)."""
         p = self.problem
-        n, start, stop = p.n_random, p.choice_ptr[u], p.choice_ptr[u + 1]
-        e = self.draws[u]
-        z = np.repeat((p.traits[u] @ B)[None], len(e), axis=0)
-        z[:, :n] += e @ L.T
-        c = coefficients_of(z, p.kind, p.price)
-        if start == stop:
-            return np.zeros(len(c)), np.zeros_like(c), c, e
-        low, high = p.row_ptr[start], p.row_ptr[stop]
-        first = p.row_ptr[start:stop] - low
-        size = np.diff(p.row_ptr[start : stop + 1])
-        rows = p.D[low:high]
-        V = rows @ c.T
-        top = np.maximum(np.maximum.reduceat(V, first, axis=0), 0.0)
-        odds = np.exp(V - np.repeat(top, size, axis=0))
-        total = np.exp(-top) + np.add.reduceat(odds, first, axis=0)
-        weight = p.weight[start:stop, None]
-        value = -(weight * (top + np.log(total))).sum(axis=0)
-        odds *= np.repeat(-weight / total, size, axis=0)
-        return value, odds.T @ rows, c, e
+        z = np.repeat((p.traits[u] @ B)[None], self.draws.shape[1], axis=0)
+        z[:, : p.n_random] += self.draws[u] @ L.T
+        return coefficients_of(z, p.kind, p.price)
+
+    def at(self, B: FloatArray, L: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Log-likelihoods at draws (U, R); slopes of people's means of them in their means (U, d), and in L (U, n, n)."""
+        p = self.problem
+        U, d, n = p.n_users, p.n_coefficients, p.n_random
+        at_draws, of_means, of_L = np.empty((U, self.draws.shape[1])), np.empty((U, d)), np.empty((U, n, n))
+        rows = p.rows._replace(kind=np.where(p.kind == TRIANGULAR, NORMAL, p.kind).astype(np.int8))
+        loops.over_draws(p.traits @ B, L, self.draws, rows, at_draws, of_means, of_L)
+        return at_draws, of_means, of_L
 
     def of_people(self, theta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Log-likelihoods of people (U,), their gradients (U, n_parameters), and log-likelihoods at draws (U, R)."""
         p = self.problem
-        B, L = self.unpacked(theta)
-        U, d, n = p.n_users, p.n_coefficients, p.n_random
-        values, slopes = np.zeros(U), np.zeros((U, len(theta)))
-        at_draws = np.zeros((U, self.draws.shape[1]))
-        rows, columns = self.entries
-        for u in range(U):
-            value, slope, c, e = self.person(u, B, L)
-            top = value.max()
-            share = np.exp(value - top)
-            values[u] = top + np.log(share.mean())
-            share /= share.sum()
-            at_draws[u] = value
-            # From coefficients to states.
-            inner = slope * np.where(np.isin(p.kind, (NORMAL, TRIANGULAR)), 1.0, c)
-            if p.price >= 0:
-                by_size = slope * c
-                inner = np.where(np.isin(p.kind, (NORMAL, TRIANGULAR)), slope * -c[:, p.price, None], slope * c)
-                inner[:, p.price] = by_size.sum(axis=1)
-            inner *= share[:, None]
-            mean = inner.sum(axis=0)
-            slopes[u, :d] = mean
-            slopes[u, d : d + (p.traits.shape[1] - 1) * n] = np.outer(p.traits[u, 1:], mean[:n]).ravel()
-            slopes[u, d + (p.traits.shape[1] - 1) * n :] = (inner[:, :n].T @ e)[rows, columns]
-        return values, slopes, at_draws
+        at_draws, of_means, of_L = self.at(*self.unpacked(theta))
+        of_traits = p.traits[:, 1:, None] * of_means[:, None, : p.n_random]
+        slopes = np.hstack([of_means, of_traits.reshape(p.n_users, -1), of_L[:, *self.entries]])
+        return log_means(at_draws), slopes, at_draws
 
     def objective(self, theta: FloatArray) -> tuple[float, FloatArray]:
         """Minus the log-likelihood a choice, with a ridge that is next to nothing, and its gradient."""
@@ -130,6 +104,11 @@ class Simulated:
         ridge[:d] = _RIDGE
         value = values.sum() - 0.5 * float(ridge @ theta**2)
         return -value / n, -(slopes.sum(axis=0) - ridge * theta) / n
+
+
+def log_means(values: FloatArray) -> FloatArray:
+    """Logarithms of the means of exp values (U, R), (U,)."""
+    return np.asarray(logsumexp(values, axis=1) - np.log(values.shape[1]))
 
 
 class Simulation(NamedTuple):
@@ -190,7 +169,7 @@ def _sample(
     for u in range(problem.n_users):
         share = np.cumsum(np.exp(at_draws[u] - at_draws[u].max()))
         chosen = np.searchsorted(share / share[-1], points)
-        people[problem.people[u]] = likelihood.person(u, B, L)[2][chosen]
+        people[problem.people[u]] = likelihood.coefficients(u, B, L)[chosen]
     return populations(likelihood, theta, H, rng), people
 
 
@@ -292,6 +271,5 @@ def evidence_of(problem: ChoiceProblem, law: Mixture, n_draws: int = 200) -> flo
     for k in range(len(share)):
         B, Omega = law.B[:, k].mean(axis=0), law.Omega[:, k].mean(axis=0)
         L = np.linalg.cholesky(Omega) if len(Omega) else Omega
-        values = [likelihood.person(u, B, L)[0] for u in range(problem.n_users)]
-        by_class.append(np.log(share[k]) + np.array([logsumexp(one) - np.log(len(one)) for one in values]))
+        by_class.append(np.log(share[k]) + log_means(likelihood.at(B, L)[0]))
     return float(logsumexp(by_class, axis=0).sum())

@@ -135,6 +135,7 @@ def dense_pass(
 
 
 _ROUNDING = 1e-8  # of the largest
+_LARGE_STATE = 64  # items of a heavy person, whose matrices then take longer than what is done about them
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +247,10 @@ def expectation(
         for whole, summand in zip(total, part, strict=True):
             whole += summand
         total.out[3] = largest
-    for person in map_shards(work_dense, [(user, user + 1) for user in people.heavy.tolist()], executor):
+    # Threads of small matrices would wait for each other at the interpreter.
+    is_large = np.diff(people.item_ptr)[people.heavy].max(initial=0) >= _LARGE_STATE
+    each = [(user, user + 1) for user in people.heavy.tolist()]
+    for person in map_shards(work_dense, each, executor if is_large else None):
         _add_dense(total, person, law, people.traits[person.user], sums=sums)
         slopes.of_people[person.user] = person.own_slopes
         slopes.engaged[person.user], slopes.evidences[person.user] = person.engaged, person.evidence
