@@ -80,7 +80,7 @@ class Simulated:
         return coefficients_of(z, p.kind, p.price)
 
     def at(self, B: FloatArray, L: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Log-likelihoods at draws (U, R); slopes of people's means of them in their means (U, d), and in L (U, n, n)."""
+        """Log-likelihoods at draws (U, R); slopes of people's means in the mean (U, d), and in L (U, n, n)."""
         p = self.problem
         U, d, n = p.n_users, p.n_coefficients, p.n_random
         at_draws, of_means, of_L = np.empty((U, self.draws.shape[1])), np.empty((U, d)), np.empty((U, n, n))
