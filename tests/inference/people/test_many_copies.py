@@ -145,9 +145,9 @@ def assert_variances(model: Population) -> None:
         assert (var >= 0.0).all()
 
 
-def check_a_fit(seed: int) -> None:
+def check_a_fit(seed: int, n_jobs: int | None = None) -> None:
     columns, outcome = small_crowd(seed)
-    model = Population().fit(Comparisons.from_frame(columns, outcome=outcome, reading={"tie": "0"}))
+    model = Population(n_jobs=n_jobs).fit(Comparisons.from_frame(columns, outcome=outcome, reading={"tie": "0"}))
     assert_variances(model)
     first = {name: values[:1] for name, values in columns.items() if name != "weight"}
     assert_variances(model.update(first, [-outcome[0]]))
@@ -166,7 +166,7 @@ def test_no_variance_is_negative_after_fit_update_and_forget(seed):
 @pytest.mark.filterwarnings("ignore::predilect.errors.ConvergenceWarning")
 def test_no_variance_is_negative_in_many_small_crowds():
     for seed in range(1000, 1500):
-        check_a_fit(seed)
+        check_a_fit(seed, n_jobs=1)
 
 
 # All pairs of three items in 10⁷ copies each way: more than rank-one updates can carry.
