@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import warnings
 import weakref
 from collections import Counter
@@ -262,8 +263,7 @@ def clean_ids(series: pl.Series, column: str) -> pl.Series:
         series = series.cast(pl.String)
     dtype = series.dtype
     if dtype == pl.String:
-        # Hardly any id begins with a space, or is empty.
-        if len(series) <= FEW and not any(text is not None and text[:1].strip() == "" for text in series.to_list()):
+        if _has_no_blanks(series):
             return series
         refuse_without_threads()
         return series.set(series.str.strip_chars() == "", None)
@@ -289,6 +289,11 @@ def clean_ids(series: pl.Series, column: str) -> pl.Series:
         raise DataError(_message_of_objects(series.to_list(), column))
     kind = "true/false values" if dtype == pl.Boolean else f"values of type {dtype}"
     raise DataError(f'column "{column}" holds {kind}; ids must be text or whole numbers. Is it the right column?')
+
+
+def _has_no_blanks(text: pl.Series) -> bool:
+    """Whether of few texts none is empty or begins with a space, as hardly any does."""
+    return len(text) <= FEW and not any(one is not None and one[:1].strip() == "" for one in text.to_list())
 
 
 def _message_of_objects(values: list[Any], column: str) -> str:
@@ -346,13 +351,26 @@ def as_text(series: pl.Series) -> pl.Series:
         text = series.cast(pl.String)
     except pl.exceptions.PolarsError as error:  # bytes that are no text
         raise DataError(f'column "{shown(series.name)}" cannot be read as text: {error}.') from error
-    return _without_blanks(text, text.str.strip_chars())
+    return text if _has_no_blanks(text) else _without_blanks(text, text.str.strip_chars())
 
 
 def _without_blanks(text: pl.Series, stripped: pl.Series) -> pl.Series:
     """Text, missing where nothing is left of it once it is stripped."""
     blank = stripped == ""
     return text.set(pl.Series(where_true(blank)), None) if blank.any() else text
+
+
+def present(series: pl.Series) -> pl.Series:
+    """The values that are there. Polars takes as long to begin with a column of few rows as for many of its values."""
+    return series.drop_nulls() if series.null_count() else series
+
+
+def where_present(series: pl.Series) -> NDArray[np.bool_]:
+    """Which values are there, (n,)."""
+    there: NDArray[np.bool_] = (
+        series.is_not_null().to_numpy() if series.null_count() else np.ones(len(series), dtype=bool)
+    )
+    return there
 
 
 def where_true(mask: pl.Series) -> NDArray[np.bool_]:
@@ -374,6 +392,8 @@ def _numerals(series: pl.Series) -> Literal["whole", "pointed"] | None:
     """Whether all texts of a column are whole numbers, or all with .0 behind them."""
     if series.dtype != pl.String or series.null_count() == len(series):
         return None
+    if re.fullmatch(r"-?\d+(\.0)?", next(text for text in series if text is not None)) is None:
+        return None  # as the first mostly tells
     if series.str.contains(r"^-?\d+$").all():
         return "whole"
     return "pointed" if series.str.contains(r"^-?\d+\.0$").all() else None
@@ -400,7 +420,7 @@ def typed_text(series: pl.Series) -> pl.Series:
     if text.null_count() == len(text):
         return text
     lower = text.str.to_lowercase()
-    if lower.drop_nulls().is_in(["true", "false"]).all():
+    if present(lower).is_in(["true", "false"]).all():
         return lower == "true"
     for dtype in (pl.Int64, pl.Float64):
         number = text.cast(dtype, strict=False)

@@ -14,7 +14,7 @@ from predilect._base.arguments import check_mapping
 from predilect._base.text import shown
 from predilect._base.types import BoolArray, IntArray
 from predilect.data.canonical import AnswerColumns, Codes, canonical_answers, choices_in_runs, exact_sum, task_codes
-from predilect.data.frames import Columns, clean_ids, to_series, without_points
+from predilect.data.frames import Columns, clean_ids, present, to_series, without_points
 from predilect.data.intake import (
     MISSING_ATTRIBUTE,
     NO_WEIGHT,
@@ -364,8 +364,8 @@ class _Rows(Usable):
 
     def __post_init__(self) -> None:
         left, right, user = self.left, self.right, self.user
-        self.items = Vocabulary(pl.concat([left, right]).drop_nulls())
-        self.people = Vocabulary([EVERYONE]) if user is None else Vocabulary(user.drop_nulls())
+        self.items = Vocabulary(present(pl.concat([left, right])))
+        self.people = Vocabulary([EVERYONE]) if user is None else Vocabulary(present(user))
         self.one, self.two = (self.items.codes(side, unknown="minus_one") for side in (left, right))
         self.who = np.zeros(len(left), dtype=np.int32) if user is None else self.people.codes(user, unknown="minus_one")
         self.reason = np.zeros(len(left), dtype=np.int8)
@@ -435,7 +435,7 @@ def _given_outcome(pairs: Pairs, n_read: int, kept: NDArray[np.int64]) -> Decode
         ) from error
     if len(values) != n_read:
         raise DataError(f"there are {len(values)} outcomes for {n_read} rows; give one for every row.")
-    grades = grades or grades_of_numbers(values.drop_nulls().unique().to_list())
+    grades = grades or grades_of_numbers(present(values).unique().to_list())
     numbers = {float(name): code for name, code in numbers_named(grades or ["1"]).items()}
     odd = (~values.is_in(list(numbers))).fill_null(False)
     if odd.any():

@@ -53,6 +53,7 @@ from predilect.data.read.profiles import (
     is_plain,
     numbers_of,
     place_of,
+    values_of,
     words_of,
 )
 from predilect.data.read.readings import LIKELY, OPEN, SURE, Reading
@@ -228,7 +229,7 @@ def _hold(raw: Columns, family: tuple[str, ...], answer: tuple[str, ...], free: 
     """Whether columns hold most of the answers, which are no flags, or alone are numbered as these, and hold text."""
 
     def values(columns: Sequence[str]) -> set[str]:
-        return {value for name in columns for value in as_text(raw[name]).drop_nulls().unique()}
+        return {value for name in columns for value in values_of(as_text(raw[name]))}
 
     if all(flags(raw[name]) is not None for name in answer):
         return False
@@ -489,7 +490,7 @@ def _in_places(series: pl.Series) -> bool:
     """Whether all values are places in words, such as First Choice."""
     if series.dtype != pl.String or place_of(first_word(series)) is None:
         return False
-    return all(place_of(word) is not None for word in words_of(series).drop_nulls().unique())
+    return all(place_of(word) is not None for word in values_of(words_of(series)))
 
 
 def _inner(names: tuple[str, ...]) -> tuple[str, ...]:
@@ -513,7 +514,7 @@ def _votes(raw: Columns, said: ReadOptions) -> Iterator[Reading]:
     # Of very many columns only numbers may be items.
     names = [name for name in raw if name != user and (len(raw) < MOST_FREE or name.isdecimal())]
     rest = [name for name in names if not tells(name, MEASURES | NO_ANSWER) and _holds_small(raw[name])]
-    held = {name: set(words_of(raw[name]).drop_nulls().unique()) for name in rest}
+    held = {name: set(values_of(words_of(raw[name]))) for name in rest}
     votes = tuple(name for name in rest if held[name] <= {"-1", "0", "1"})
     down = tuple(name for name in votes if "-1" in held[name])
     counted_items = tuple(name for name in votes if name.isdecimal())

@@ -324,7 +324,7 @@ def _called_so(rows: _Rows, names: Sequence[str], kind: Kind | None) -> str | No
 
 def _holds_any_number(column: pl.Series) -> bool:
     """Whether any value is a number or a place in words."""
-    words = words_of(column).drop_nulls().unique() if is_plain(column) else pl.Series([], dtype=pl.String)
+    words = values_of(words_of(column)) if is_plain(column) else pl.Series([], dtype=pl.String)
     return bool(words.cast(pl.Float64, strict=False).is_not_null().any()) or any(map(place_of, words))
 
 
@@ -406,7 +406,7 @@ def _unnamed(rows: _Rows, own: str | None) -> list[str]:
     words = words_of(rows.raw[own]).unique().to_list()
     free = [name for name in rows.raw if name not in (own, rows.user, rows.task, rows.available)]
     return [name for name in free if is_plain(rows.raw[name]) and (name in rows.varying
-            or words_of(rows.raw[name]).drop_nulls().unique().is_in(words).all())]  # fmt: skip
+            or values_of(words_of(rows.raw[name])).is_in(words).all())]  # fmt: skip
 
 
 def _may_answer(rows: _Rows, own: str | None, name: str, *, strictly: bool = False) -> bool:
@@ -435,7 +435,7 @@ def _of_column(rows: _Rows, own: str | None, name: str, sure: int) -> Iterator[_
     """What a column of answers may mean: as said, by its name, or by its values."""
     said, column = rows.said.get("kind"), rows.raw[name]
     known = next((one for one, words in KIND_OF.items() if is_called(name, words)), None)
-    words = set() if column.dtype.is_nested() else {*words_of(column).drop_nulls().unique()}
+    words = set() if column.dtype.is_nested() else {*values_of(words_of(column))}
     if column.dtype.is_nested():
         kinds: list[Kind] = []
     elif said is not None:
@@ -545,10 +545,10 @@ def _may_be_points(series: pl.Series, own: pl.Series | None, rows: _Rows) -> boo
 
 def _not_chosen(series: pl.Series, value: str, own: pl.Series | None) -> DataError:
     """The error for a column that does not say which alternatives were chosen."""
-    odd = words_of(series).drop_nulls().unique().sort()
+    odd = values_of(words_of(series)).sort()
     near = ""
     if own is not None:
-        names = words_of(own).drop_nulls().unique().sort()
+        names = values_of(words_of(own)).sort()
         other = odd.filter(~odd.is_in(names.to_list()))
         if len(other):
             odd, near = other, did_you_mean(other[0], names.to_list())
@@ -686,7 +686,7 @@ def _items_or_profiles(
         sentence = f'Not used, as it differs for one "{shown(own)}" between rows: {listed(changing)}.'
         yield _Shown(own, fixed, notes=(sentence,) if changing and say is not None else ()), {}
         return
-    codes = as_text(rows.column(own)).drop_nulls().unique()
+    codes = values_of(as_text(rows.column(own)))
     whole = len(codes) <= np.bincount(rows.group).max() and not all(tells(one, NO_ANSWER) for one in changing)
     offered = not changing or plain(own) == "mode" or any(tells(one, OFFERED) for one in changing)
     profiles = _Shown(own, tuple(attributes), by_profile=True)
@@ -866,7 +866,7 @@ def _levels_of(rows: _Rows, answer: _Answer, own: str | None, sets: Sets) -> Boo
         sets.level = levels_of_ratings(rating, value, sets, answer.say.get("best") or "high")
         every = ~np.isnan(rating)
     elif answer.kind == "best_worst":
-        words = words_of(series).drop_nulls().unique()
+        words = values_of(words_of(series))
         if not words.is_in(["-1", "0", "1"]).all():
             raise DataError(f'column "{shown(value)}" must hold 1 for the best, -1 for the worst, and 0 for the rest.')
         number = numbers_of(series, value, "choice")

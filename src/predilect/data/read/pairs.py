@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from predilect._base.text import did_you_mean, first_few, shown
 from predilect._base.types import BoolArray
 from predilect.data.canonical import may_be_choices, may_be_taken_apart, tells_tasks_apart
-from predilect.data.frames import Columns, as_text, clean_ids, without_points
+from predilect.data.frames import Columns, as_text, clean_ids, present, where_present, without_points
 from predilect.data.intake import counted
 from predilect.data.read.assemble import Pairs, assemble, outcomes_of
 from predilect.data.read.columns import guess_pair, lacking, listed, people_in, refuse_index
@@ -63,6 +63,8 @@ from predilect.data.read.profiles import (
     numbers_of,
     numbers_rows,
     pairs_of_items,
+    stripped,
+    values_of,
 )
 from predilect.data.read.readings import LIKELY, OPEN, SURE, Reading, or_refused, refused
 from predilect.data.read.reshape import items_apart
@@ -211,7 +213,7 @@ def _are_texts(raw: Mapping[str, pl.Series], *names: str) -> bool:
     """Whether columns hold texts of which none is a number."""
     return all(
         raw[name].dtype == pl.String
-        and raw[name].str.strip_chars().cast(pl.Float64, strict=False).null_count() == len(raw[name])
+        and stripped(raw[name]).cast(pl.Float64, strict=False).null_count() == len(raw[name])
         and raw[name].null_count() < len(raw[name])
         for name in names
     )
@@ -283,9 +285,7 @@ def _tasks(
         tasks = None if column is None else clean_ids(raw[column], column)
     except DataError:
         return none  # of which something else is to be said
-    there = np.flatnonzero(
-        (outcome != UNKNOWN) & (who.is_not_null() & left.is_not_null() & right.is_not_null()).to_numpy()
-    )
+    there = np.flatnonzero((outcome != UNKNOWN) & where_present(who) & where_present(left) & where_present(right))
     user, both = _codes(who)[there], _codes(pl.concat([left.alias(""), right.alias("")]))
     one, two = (side[there] for side in np.split(both, 2))
     if tasks is None:
@@ -305,7 +305,7 @@ def _tasks(
 
 def _codes(text: pl.Series) -> NDArray[np.int32]:
     """Values numbered from 0, those that are missing by -1."""
-    return Vocabulary(text.drop_nulls()).codes(text, unknown="minus_one")
+    return Vocabulary(present(text)).codes(text, unknown="minus_one")
 
 
 # --- who won, in a column ---------------------------------------------------------------------------------------------
@@ -461,7 +461,7 @@ class _InColumn:
 
 def _other_words(own: Sequence[Sequence[object]], answered: Answered) -> str:
     """That a word for a side is one that no answer is; empty where each is one."""
-    there = {squeezed(word): word for word in answered.text.drop_nulls().unique().sort().to_list()}
+    there = {squeezed(word): word for word in values_of(answered.text).sort().to_list()}
     for key, words in zip(("left_word", "right_word"), own, strict=True):
         lacking = next((str(word) for word in words if squeezed(str(word)) not in there), None)
         if lacking is not None:

@@ -21,7 +21,7 @@ from predilect.data.read.columns import no_column
 from predilect.data.read.listed import Listed, sets_listed
 from predilect.data.read.names import CRITERION, guess_one, is_poll
 from predilect.data.read.options import ReadOptions, option
-from predilect.data.read.profiles import words_of
+from predilect.data.read.profiles import values_of, words_of
 from predilect.data.read.sets import Sets
 from predilect.errors import DataError
 
@@ -148,7 +148,7 @@ def _chosen(criteria: pl.Series, options: ReadOptions) -> BoolArray:
     said = options.get("criterion")
     if isinstance(said, str):
         return _rows_with(criteria, [said])
-    there = words_of(criteria).drop_nulls().unique().sort().to_list()
+    there = values_of(words_of(criteria)).sort().to_list()
     if len(there) > 1:
         raise DataError(
             f'column "{shown(criteria.name)}" says that the answers are about {len(there)} criteria '

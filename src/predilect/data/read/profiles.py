@@ -13,7 +13,7 @@ import polars as pl
 from predilect._base.text import shown
 from predilect._base.types import BoolArray, FloatArray, IntArray
 from predilect.data.canonical import packed
-from predilect.data.frames import as_text, codes_in_order, once_a_column, typed_text, where_true
+from predilect.data.frames import as_text, codes_in_order, once_a_column, present, typed_text, where_true
 from predilect.data.intake import counted
 from predilect.data.read.names import EITHER_END, IDENTIFIED, NO, NTH, PLACED, YES, is_called, plain, tells_note
 from predilect.errors import DataError
@@ -32,6 +32,12 @@ def is_plain(series: pl.Series) -> bool:
 
 
 @once_a_column
+def stripped(series: pl.Series) -> pl.Series:
+    """Values as text without blanks around them."""
+    return as_text(series).str.strip_chars()
+
+
+@once_a_column
 def flags(series: pl.Series) -> BoolArray | None:
     """True and false of a column of 1 and 0, yes and no and the like, (n,); None if it holds anything else.
 
@@ -39,8 +45,8 @@ def flags(series: pl.Series) -> BoolArray | None:
     """
     if series.dtype.is_nested():
         return None
-    word = as_text(series).str.strip_chars().str.to_lowercase().str.strip_suffix(".0")
-    if not word.drop_nulls().is_in([*YES, *NO]).all() or word.null_count() == len(word):
+    word = stripped(series).str.to_lowercase().str.strip_suffix(".0")
+    if not present(word).is_in([*YES, *NO]).all() or word.null_count() == len(word):
         return None
     return where_true(word.is_in(YES))
 
@@ -48,12 +54,12 @@ def flags(series: pl.Series) -> BoolArray | None:
 @once_a_column
 def words_of(series: pl.Series) -> pl.Series:
     """Values as text, as they are compared: without blanks around them, and 1.0 as 1."""
-    return as_text(series).str.strip_chars().str.strip_suffix(".0")
+    return stripped(series).str.strip_suffix(".0")
 
 
 def first_word(series: pl.Series) -> str:
     """The first value that is there, as text without blanks around it; empty where there is none."""
-    values = series.drop_nulls()
+    values = present(series)
     return next(filter(None, map(str.strip, values if values.dtype == pl.String else as_text(values.head(1)))), "")
 
 
@@ -88,7 +94,7 @@ def numbers_of(
     said = f'column "{shown(column)}" is read as the {what}, which must be a number, but holds'
     if series.dtype.is_nested() or series.dtype.is_temporal():  # which polars would cast
         raise DataError(f"{said} values of type {series.dtype}. {advice}")
-    text = series if series.dtype.is_numeric() else as_text(series).str.strip_chars()
+    text = series if series.dtype.is_numeric() else stripped(series)
     if what == "rank" and text.dtype == pl.String:
         text = _places(text)
     number = text.cast(pl.Float64, strict=False)
@@ -107,9 +113,9 @@ def holds_numbers(series: pl.Series, *, whole: bool = False, least: float = -np.
     """Whether a column holds numbers, perhaps whole ones, from ``least``, or nothing."""
     if not is_plain(series):
         return False
-    text = as_text(series).str.strip_chars()
+    text = stripped(series)
     number = text.cast(pl.Float64, strict=False)
-    there = number.drop_nulls()
+    there = present(number)
     if number.null_count() > text.null_count() or (there < least).any():
         return False
     return not whole or bool((there == there.round(0)).all())
@@ -139,14 +145,14 @@ def _ids_of(column: pl.Series) -> pl.Series | None:
     """A column as text if it could hold ids, and no measured numbers."""
     if not is_plain(column) or column.dtype.is_float():
         return None
-    words = as_text(column).str.strip_chars()
+    words = stripped(column)
     return None if words.str.contains(r"^-|\.\d").any() else words
 
 
 @once_a_column
 def values_of(column: pl.Series) -> pl.Series:
     """The values that a column holds, each once, in any order."""
-    return column.drop_nulls().unique()
+    return present(column).unique()
 
 
 def _of_one_kind(words: Sequence[pl.Series]) -> bool:
@@ -174,7 +180,7 @@ def is_place(name: str) -> bool:
 
 def is_none(names: pl.Series, none: str) -> BoolArray:
     """Which alternatives stand for "none of these"; (n,)."""
-    plain = as_text(names).str.strip_chars().str.to_lowercase()
+    plain = stripped(names).str.to_lowercase()
     return where_true(plain.is_in([*NONE_WORDS, none.lower()]))
 
 
@@ -262,7 +268,7 @@ def is_noted(name: str, column: pl.Series) -> bool:
     value = plain_values(column)
     if tells_note(name) or value.dtype.is_temporal():
         return True
-    text = value.drop_nulls() if value.dtype == pl.String else pl.Series([], dtype=pl.String)
+    text = present(value) if value.dtype == pl.String else pl.Series([], dtype=pl.String)
     return len(text) > 1 and bool(text.is_unique().all() or text.str.contains(r"^\d{4}-\d\d?-\d\d?([T ]|$)").all())
 
 

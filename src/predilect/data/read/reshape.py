@@ -16,7 +16,7 @@ import polars as pl
 
 from predilect._base.text import did_you_mean, shown
 from predilect._base.types import IntArray
-from predilect.data.frames import Columns, as_text, open_frame
+from predilect.data.frames import Columns, as_text, open_frame, present
 from predilect.data.intake import Intake, counted
 from predilect.data.read.assemble import Unclear
 from predilect.data.read.columns import guess_pair, listed
@@ -282,7 +282,7 @@ def _annotators(raw: Columns, options: ReadOptions) -> Reshaped | None:
 def items_apart(series: pl.Series) -> tuple[pl.Series, pl.Series] | None:
     """The two items that every value of a column names, None if it does not."""
     words = as_text(series)
-    first = words.drop_nulls().head(1)  # which mostly tells that they do not
+    first = present(words).head(1)  # which mostly tells that they do not
     for separator in _BETWEEN:
         if (
             all(word.count(separator) == 1 for word in first)

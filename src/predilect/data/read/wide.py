@@ -42,6 +42,7 @@ from predilect.data.read.profiles import (
     holds_numbers,
     is_place,
     pairs_of_items,
+    stripped,
 )
 from predilect.data.read.readings import LIKELY, OPEN, SURE, Reading
 from predilect.data.read.sets import MOST_KEYS, Sets, assembled_sets, columns_by_role, sets_of_rows
@@ -114,7 +115,7 @@ class _Wide:
 
     def words(self, name: str) -> pl.Series:
         """Values of a column as text without blanks around them."""
-        return as_text(self.raw[name]).str.strip_chars()
+        return stripped(self.raw[name])
 
 
 def wide_readings(raw: Columns, said: ReadOptions) -> Iterator[Reading]:

@@ -13,7 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from predilect._base.text import is_whole, near_miss, quoted, shown
-from predilect.data.frames import where_true
+from predilect.data.frames import where_present, where_true
 from predilect.data.intake import counted
 from predilect.data.read.names import GRADED, SideWords, could_be_side, squeezed, tokens
 from predilect.data.read.options import ReadOptions, as_words, option, own_words
@@ -94,7 +94,7 @@ class Answered:
     ) -> None:  # fmt: skip
         self.text, self.name, self.notes = text, str(text.name), notes
         self._is_left, self._is_right = (where_true(text == side) for side in (left, right))
-        distinct, missing = values_of(text).sort(), text.is_null().to_numpy()
+        distinct, missing = values_of(text).sort(), ~where_present(text)
         self.words = [word.strip().lower() for word in distinct.to_list()]
         self._number = np.where(missing, len(distinct), distinct.search_sorted(text).to_numpy())
         own_ties = {word.strip().lower() for word in as_words(options.get("ties"))}
@@ -138,7 +138,7 @@ class Answered:
     @property
     def names_items(self) -> bool:
         """Whether every answer is one of the two items of its row or a tie, and now the one, now the other."""
-        there = self.text.is_not_null().to_numpy()
+        there = where_present(self.text)
         known = self._codes(Way(_READING["item"], None))[there] != UNKNOWN
         return bool(known.all() and self._is_left.any() and self._is_right.any())
 
