@@ -111,6 +111,12 @@ def test_likelihoods_and_modes_are_those_of_numpy():
         assert np.linalg.eigvalsh(curvature[u]).min() > -EXACT
 
 
+def test_exponentials_are_those_of_numpy():
+    x = np.concatenate([np.linspace(-700.0, 700.0, 1001), np.linspace(-1.0, 1.0, 1001)])
+    found = [loops._exp.py_func(one) for one in x]
+    np.testing.assert_allclose(found, np.exp(x), rtol=2.0**-51)
+
+
 @pytest.mark.parametrize("size", [1.0, 100.0, 590.0, 5000.0])
 def test_log_likelihoods_are_those_of_numpy_whatever_the_size_of_utilities(size):
     rng = np.random.default_rng(1)

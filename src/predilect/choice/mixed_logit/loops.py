@@ -50,7 +50,7 @@ def coefficients(z: FloatArray, kind: npt.NDArray[np.int8], price: int, c: Float
 
 @inner_kernel
 def _exp(x: float) -> float:
-    """Exponential of a number between ±700, to 2⁻⁵² of it, in steps that the processor takes for several at once.
+    """Exponential of a number between ±700, to 2⁻⁵¹ of it, in steps that the processor takes for several at once.
 
     x = k log 2 + r; the power series of exp r, times 2ᵏ, whose bits are those of 1 with k added to the exponent.
     """
