@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -265,11 +266,15 @@ def _noise(at_draws: FloatArray) -> dict[str, Any]:
 
 def evidence_of(problem: ChoiceProblem, law: Mixture, n_draws: int = 200) -> float:
     """Simulated log-likelihood at the mean of a law's draws."""
-    likelihood = Simulated(problem, halton(problem, n_draws), diagonal=False)
-    share = law.share.mean(axis=0)
-    by_class = []
-    for k in range(len(share)):
+    draws, rows = halton(problem, n_draws), problem.rows
+    values, by_class = np.empty(draws.shape[:2]), []
+    for k, share in enumerate(law.share.mean(axis=0).tolist()):
         B, Omega = law.B[:, k].mean(axis=0), law.Omega[:, k].mean(axis=0)
         L = np.linalg.cholesky(Omega) if len(Omega) else Omega
-        by_class.append(np.log(share[k]) + log_means(likelihood.at(B, L)[0]))
+        for place in range(draws.shape[1]):  # the loop over draws that has slopes too would be compiled for this alone
+            z = problem.traits @ B
+            z[:, : problem.n_random] += draws[:, place] @ L.T
+            c = np.ascontiguousarray(coefficients_of(z, problem.kind, problem.price))
+            values[:, place] = loops.log_likelihoods(c, rows)
+        by_class.append(math.log(share) + log_means(values))
     return float(logsumexp(by_class, axis=0).sum())
