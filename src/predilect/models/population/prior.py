@@ -213,6 +213,7 @@ _GAIN_OVER_COST = 1.0 / 8.0
 # Where answers are few the prior of s₀ is about a quarter of s_t: people differ half as much as items do.
 SHARE_OF_PEOPLE, SD_OF_LOG_SHARE = 0.25, 2.0
 _FEW_PEOPLE = 0.5  # as a share of the functions that may vary on their own
+MANY_FUNCTIONS = 300  # above, M x M algebra outweighs the answers: fewer passes and trials
 _FEW_FOR_CONSENSUS = 100.0  # squares of people's numbers of answers, as a multiple of the square of these functions
 
 
@@ -298,9 +299,12 @@ def is_consensus_costly(people: People, prior: PopulationPrior) -> bool:
     """Whether it matters to the evidence of s₀ that the consensus is integrated out, and not at its best.
 
     That is worth up to a sixth of a nat for each function and unit of log s₀, and answers of a person tell of s₀ where
-    they share items: by the squares of their numbers over that of the functions.
+    they share items: by the squares of their numbers over that of the functions. Of more than 300 functions it takes
+    three times as long, and gained less than .001 nats an answer.
     """
-    return are_few(people.n_active, prior) or people.n_shared < _FEW_FOR_CONSENSUS * n_free_functions(prior) ** 2
+    return are_few(people.n_active, prior) or (
+        prior.n_functions <= MANY_FUNCTIONS and people.n_shared < _FEW_FOR_CONSENSUS * n_free_functions(prior) ** 2
+    )
 
 
 def log_prior_of_variances(variance: float, consensus_variance: float) -> float:

@@ -22,7 +22,7 @@ from predilect.inference.people.layout import People, lay_out
 from predilect.inference.people.posterior import PopulationPosterior
 from predilect.models.population.fit import PopulationState, fit_population
 from predilect.models.population.pooled import pooled_thresholds, shift_of_newcomers
-from predilect.models.population.prior import Candidate, Hyperparameters
+from predilect.models.population.prior import MANY_FUNCTIONS, Candidate, Hyperparameters
 from predilect.models.population.search.calibration import variance_factor
 from predilect.models.population.search.held_out import (
     STEPS,
@@ -40,7 +40,6 @@ _MAX_PASSES = 28
 _TOLERANCE_AS_FITTED, _MAX_PASSES_AS_FITTED = 1e-5, 100
 _SITE_TOLERANCE = 1e-3
 _WINDOW = 3  # iterations: settings are compared, not kept
-MANY_FUNCTIONS = 300  # above, M x M algebra outweighs the answers: fewer passes and trials
 _MAX_PASSES_MANY_FUNCTIONS = 25
 # A choice must gain so many standard errors of the paired difference: small data should stay near the defaults.
 SIGNIFICANCE = 0.5

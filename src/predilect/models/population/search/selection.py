@@ -23,12 +23,11 @@ from predilect.data.splits import MOST_PEOPLE, masks_of_folds, thinned, with_mod
 from predilect.inference.people.layout import lay_out, with_own
 from predilect.models.population.fit import PopulationState
 from predilect.models.population.pooled import pooled_effects, pooled_thresholds
-from predilect.models.population.prior import Candidate, Functions, Hyperparameters
+from predilect.models.population.prior import MANY_FUNCTIONS, Candidate, Functions, Hyperparameters
 from predilect.models.population.search.calibration import calibration, newcomer_factor, newcomer_weight
 from predilect.models.population.search.evidence import by_evidence
 from predilect.models.population.search.folds import (
     FEWEST_PEOPLE,
-    MANY_FUNCTIONS,
     Fold,
     PeopleLeftOut,
     is_better,
