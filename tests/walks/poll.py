@@ -745,9 +745,13 @@ class PollWalk(Looks, RuleBasedStateMachine):
 
     @rule(way=st.sampled_from(["self by api", "one", "two", "api", "command"]), what=st.sampled_from(list(LOOKS)))
     def erase_everybody(self, way: str, what: str) -> None:
-        """Erase all, one after the other, and look at the poll that goes on without anybody."""
+        """Erase all, one after the other, whom a board knows, and look at the poll that goes on without anybody."""
+        self.crowd(3, 4, [0, 1], "one")
+        self.refit("one")
+        self.look_at_boards("one")
         for person in self.living():
             self._erase(person, way, by_name=False)
+        self.look_at_boards("one")
         self.look_at(what, "one")
 
     def _erase(self, person: Person, way: str, by_name: bool) -> None:
