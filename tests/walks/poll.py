@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+import shutil
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,7 +24,7 @@ from predilect.live import Settings
 from predilect.live.web.languages import LANGUAGES
 from walks.poll_looks import LOOKS, Looks
 from walks.poll_truth import Item
-from walks.poll_ways import Person, Question
+from walks.poll_ways import Person, Question, Refusal
 
 # What is compared, as people write it: what a spreadsheet, a page or a reader might take for something else.
 NAMES = [
@@ -740,6 +741,20 @@ class PollWalk(Looks, RuleBasedStateMachine):
     )  # fmt: skip
     def erase(self, person: Person, way: str, by_name: bool) -> None:
         """Erase somebody: they do it themselves, or the organiser, who has what exports call them or their name."""
+        self._erase(person, way, by_name)
+
+    @rule(way=st.sampled_from(["self by api", "one", "two", "api", "command"]), what=st.sampled_from(list(LOOKS)))
+    def erase_everybody(self, way: str, what: str) -> None:
+        """Erase all, one after the other, whom a board knows, and look at the poll that goes on without anybody."""
+        self.crowd(3, 4, [0, 1], "one")
+        self.refit("one")
+        self.look_at_boards("one")
+        for person in self.living():
+            self._erase(person, way, by_name=False)
+        self.look_at_boards("one")
+        self.look_at(what, "one")
+
+    def _erase(self, person: Person, way: str, by_name: bool) -> None:
         must = "they are erased" if person.is_gone else ""
         if way.startswith("self") and person.secret is not None:
             is_done, _ = self.do(way.removeprefix("self by "), "leave", person, must=must)
@@ -774,6 +789,26 @@ class PollWalk(Looks, RuleBasedStateMachine):
         self.do("command", "move")
         for one in self.restarts.values():
             one.restart()
+
+    @precondition(lambda self: self.can_wait and self.ways)
+    @rule(way=st.sampled_from(["one", "two"]), is_replaced=st.booleans())
+    def take_away(self, way: str, is_replaced: bool) -> None:
+        """Take the file from under whoever serves it, and bring it back: meanwhile nothing is acknowledged."""
+        files, away = list(self.folder.glob(f"{self.file.name}*")), self.folder / "away"
+        away.mkdir(exist_ok=True)
+        for file in files:
+            file.rename(away / file.name)
+        if is_replaced:
+            shutil.copyfile(away / self.file.name, self.file)
+        try:
+            self.ways[way].add(["an item of no file"])
+        except Refusal as refusal:
+            self.check(refusal.status == 503, "who writes into a file that is gone is told otherwise", refusal.words)
+        else:
+            self.failed("an item is added to a file that is gone", way)
+        finally:
+            for file in files:
+                (away / file.name).replace(file)
 
     @rule(way=st.sampled_from(["one", "two"]))
     def refit(self, way: str) -> None:

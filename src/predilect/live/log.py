@@ -26,6 +26,16 @@ _MOST_IN_A_GROUP = 200  # jobs of one commit
 _MOST_SECONDS_TO_CLOSE = 30.0
 THEMSELVES = -1  # of whoever joins: the number is that of their first event
 
+# Made once: to make such a statement takes longer than to run it.
+_POLL = sa.select(polls.c.signing, polls.c.sequence).where(polls.c.poll == sa.bindparam("poll"))
+_AFTER = (
+    sa.select(events)
+    .where(events.c.poll == sa.bindparam("poll"), events.c.sequence > sa.bindparam("last"))
+    .order_by(events.c.sequence)
+)  # fmt: skip
+_INSERTED = sa.insert(events)
+_GROWN = sa.update(polls).where(polls.c.poll == sa.bindparam("this")).values(sequence=sa.bindparam("last"))
+
 
 class New(NamedTuple):
     """An event to be written."""
@@ -101,10 +111,15 @@ class Log:
             self._check(connection)
             yield connection
 
-    def _check(self, connection: sa.Connection) -> None:
-        """OutputError unless the poll is here: once it was moved away, another one may have its number."""
-        if connection.scalar(sa.select(polls.c.signing).where(polls.c.poll == self.poll)) != self.signing:
+    def _check(self, connection: sa.Connection) -> int:
+        """Sequence of the last event; OutputError if the poll is not here."""
+        return int(self.checked(connection.execute(_POLL, {"poll": self.poll}).first()).sequence)
+
+    def checked(self, row: Any) -> Any:
+        """A row with the poll's key; OutputError if it was moved away: another one may have its number."""
+        if row is None or row.signing != self.signing:
             raise OutputError(f'the poll "{self.name}" was moved away from {self.database.place}')
+        return row
 
     def refresh(self) -> None:
         """Read what other processes wrote since; OutputError if the database cannot be read."""
@@ -115,12 +130,7 @@ class Log:
         self._take_in(found)
 
     def _after(self, connection: Any, last: int) -> list[Event]:
-        chosen = (
-            sa.select(events)
-            .where(events.c.poll == self.poll, events.c.sequence > last)
-            .order_by(events.c.sequence)
-        )  # fmt: skip
-        return [decoded(row) for row in connection.execute(chosen)]
+        return [decoded(row) for row in connection.execute(_AFTER, {"poll": self.poll, "last": last})]
 
     def _take_in(self, found: list[Event]) -> None:
         with self.news:
@@ -178,10 +188,9 @@ class Log:
         written: list[Event] = []
         results: list[tuple[_Job, Any, Any]] = []
         try:
-            with self.writing() as connection:
+            with self.database.writing(self.poll) as connection:
                 # Read before any event is decided, and taken in at once: other processes have committed it.
-                last: Any = connection.scalar(sa.select(polls.c.sequence).where(polls.c.poll == self.poll))
-                if last > self.state.sequence:
+                if self._check(connection) > self.state.sequence:
                     self._take_in(self._after(connection, self.state.sequence))
                 sequence, now = self.state.sequence, time.time()
                 for job in group:
@@ -236,9 +245,8 @@ def _insert(connection: Any, poll: int, written: list[Event]) -> None:
         row = event._asdict() | {"payload": json.dumps(event.payload, ensure_ascii=False, separators=(",", ":"))}
         del row["damage"]
         rows.append(row | {"poll": poll, "crc": checksum(*row.values())})
-    connection.execute(sa.insert(events), rows)
-    chosen = sa.update(polls).where(polls.c.poll == poll)
-    connection.execute(chosen.values(sequence=written[-1].sequence))
+    connection.execute(_INSERTED, rows)
+    connection.execute(_GROWN, {"this": poll, "last": written[-1].sequence})
 
 
 def _split(waiting: list[_Job]) -> tuple[list[_Job], list[_Job]]:

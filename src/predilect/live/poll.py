@@ -60,6 +60,13 @@ from predilect.live.verbs import Told
 _log = logging.getLogger("predilect.live")
 _LONGEST = {"pid": 200, "name": 250}  # of a signed pid a name is made
 _SECONDS_BETWEEN_LOOKS = 0.25
+_KNOWN_BY = {
+    what: sa.select(polls.c.signing, participants.c.number)
+    .join_from(polls, participants, (participants.c.poll == polls.c.poll)
+               & (participants.c[what] == sa.bindparam("this")), isouter=True)
+    .where(polls.c.poll == sa.bindparam("poll"))
+    for what in ("name", "secret")
+}  # made once: to make such a statement takes longer than to run it  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -254,7 +261,7 @@ class Poll:
         self.keep_time()
 
         def decide(state: PollState, connection: Any) -> Writing:
-            known = self._find(connection, name, hashed)
+            known: int | None = self.log.checked(connection.execute(*self._asked_for(name, hashed)).first()).number
             if known is not None:
                 return Writing(lambda _: known)
             verbs.must_have_begun(state)
@@ -278,8 +285,8 @@ class Poll:
 
     def who(self, *, name: str | None = None, secret: str | None = None) -> int | None:
         """Number of the participant with a name or a secret; None if there is none."""
-        with self.log.reading() as connection:
-            number = self._find(connection, name, None if secret is None else digest(secret))
+        asked = self._asked_for(name, None if secret is None else digest(secret))
+        number: int | None = self.log.checked(self.database.first(*asked)).number
         if number is not None and not self.has(number):
             self.log.refresh()
         return number
@@ -289,10 +296,10 @@ class Poll:
         with self.log.lock:
             return number in self.log.state.people
 
-    def _find(self, connection: Any, name: str | None, hashed: str | None) -> int | None:
-        one = participants.c.name == name if name is not None else participants.c.secret == hashed
-        found = connection.scalar(sa.select(participants.c.number).where(participants.c.poll == self.log.poll, one))
-        return None if found is None else int(found)
+    def _asked_for(self, name: str | None, hashed: str | None) -> tuple[Any, dict[str, Any]]:
+        """What asks the database for the number of a participant, and its values."""
+        what, this = ("name", name) if name is not None else ("secret", hashed)
+        return _KNOWN_BY[what], {"poll": self.log.poll, "this": this}
 
     def _number(self, participant: str | int, *, new: bool = False) -> int:
         self.keep_time()

@@ -191,6 +191,12 @@ class Database:
                 connection.exec_driver_sql("BEGIN")
             yield connection
 
+    def first(self, statement: Any, values: dict[str, Any]) -> Any:
+        """First row of one statement, or None; it sees one state of the database without a transaction."""
+        self._check_file()
+        with self.refusals(), self.engine.connect() as connection:
+            return connection.execute(statement, values).first()
+
     @contextmanager
     def writing(self, poll: int | None = None) -> Iterator[sa.Connection]:
         """Transaction that alone may write to the poll; committed at the end, rolled back after an error."""

@@ -211,10 +211,10 @@ async def poll_of(request: Request, poll: Name) -> Poll:
 ThePoll = Annotated[Poll, Depends(poll_of)]
 
 
-async def whose(request: Request, poll: ThePoll) -> Visitor:
+def whose(request: Request, poll: ThePoll) -> Visitor:
     """The participant who asks."""
     access = access_of(request)
-    visitor = await run_in_threadpool(access.needed, request, poll)
+    visitor = access.needed(request, poll)
     if request.method != "GET":
         access.check_header(request, poll, visitor.secret)
     return visitor
@@ -228,8 +228,9 @@ def ruled(request: Request, poll: ThePoll) -> Ruler:
     return ruler
 
 
-async def answering(request: Request, poll: ThePoll, who: Annotated[Visitor, Depends(whose)]) -> Visitor:
+def answering(request: Request, poll: ThePoll) -> Visitor:
     """The participant who writes, not too often."""
+    who = whose(request, poll)
     access_of(request).answers.take((poll.name, who.number))
     return who
 
@@ -286,14 +287,17 @@ def ask(poll: ThePoll, who: Who, n: Annotated[int, Query(ge=1, le=5)] = 1) -> li
 async def tell(request: Request, poll: Annotated[str, Path(max_length=64)]) -> Response:
     """Keep an answer: it is on the disk when this one is sent."""
     # Without FastAPI's dependencies, which took more of the time than all else of this request, the most frequent one.
-    this = await poll_of(request, poll)
-    who = await answering(request, this, await whose(request, this))
+    return await run_in_threadpool(_keep, request, await poll_of(request, poll), await request.body())
+
+
+def _keep(request: Request, poll: Poll, body: bytes) -> Response:
+    who = answering(request, poll)
     try:
-        given = Answering.model_validate_json(await request.body())
+        given = Answering.model_validate_json(body)
     except ValidationError as error:
         raise RequestValidationError([{**one, "loc": ("body", *one["loc"])} for one in error.errors()]) from error
-    told, questions = await run_in_threadpool(
-        this.tell_and_ask, who.number, given.shown, given.answer, given.ask, criterion=given.criterion, key=given.key,
+    told, questions = poll.tell_and_ask(
+        who.number, given.shown, given.answer, given.ask, criterion=given.criterion, key=given.key,
         shown_ms=given.shown_ms,
     )  # fmt: skip
     kept = Receipt(answer=told.answer, repeated=told.repeated, questions=[_asked(one) for one in questions])
