@@ -214,6 +214,7 @@ _GAIN_OVER_COST = 1.0 / 8.0
 SHARE_OF_PEOPLE, SD_OF_LOG_SHARE = 0.25, 2.0
 _FEW_PEOPLE = 0.5  # as a share of the functions that may vary on their own
 MANY_FUNCTIONS = 300  # above, M x M algebra outweighs the answers: fewer passes and trials
+_FEWEST_FOR_SCALES = 4.0  # answers, as a multiple of the functions that may vary on their own
 _FEW_FOR_CONSENSUS = 100.0  # squares of people's numbers of answers, as a multiple of the square of these functions
 
 
@@ -300,10 +301,14 @@ def is_consensus_costly(people: People, prior: PopulationPrior) -> bool:
 
     That is worth up to a sixth of a nat for each function and unit of log s₀, and answers of a person tell of s₀ where
     they share items: by the squares of their numbers over that of the functions. Of more than 300 functions it takes
-    three times as long, and gained less than .001 nats an answer.
+    three times as long, and gained less than .001 nats an answer; of fewer than four answers a function the largest
+    evidence is as often far from the truth as near it, and the start of the search is as good.
     """
+    n = n_free_functions(prior)
     return are_few(people.n_active, prior) or (
-        prior.n_functions <= MANY_FUNCTIONS and people.n_shared < _FEW_FOR_CONSENSUS * n_free_functions(prior) ** 2
+        prior.n_functions <= MANY_FUNCTIONS
+        and people.n_answers >= _FEWEST_FOR_SCALES * n
+        and people.n_shared < _FEW_FOR_CONSENSUS * n**2
     )
 
 
