@@ -30,7 +30,13 @@ def test_every_way_to_ask_is_measured_and_the_page_tells(monkeypatch, capsys, tm
             assert all(1 <= row["right_since"] <= 41 and 0.0 <= row["told"] <= 1.0 for row in rows)
         else:
             assert all(row["known"] > 1e-4 and row["newcomer"] > 1e-4 for row in rows)
+    monkeypatch.setitem(polls.KINDS, "learned", (polls.learned, few))
+    polls.main(["learned", "--ways", "board", "--seeds", "3", "5", "--records", str(records)])
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert all(len(row["held"]) == len(row["chances"]) == 10 for row in rows)
+    assert all(abs(sum(chances) - 1.0) < 0.01 for row in rows for chances in row["chances"])
     polls.main(["page", "--records", str(records)])
     page = (tmp_path / "polls.md").read_text()
-    assert page.count("| few |") >= 4
+    assert page.count("| few |") >= 5
+    assert sum(int(line.split("|")[2]) for line in page.split("was first |")[1].splitlines()[2:] if "to" in line) == 120
     assert "nan" not in page.split("## First place")[0]
