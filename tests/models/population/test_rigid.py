@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -18,7 +19,9 @@ from predilect.models.population.prior import (
     Candidate,
     Functions,
     Hyperparameters,
+    PopulationPrior,
     inducing_points,
+    is_consensus_costly,
     log_prior_of_variances,
 )
 from predilect.models.population.search import evidence as rigid
@@ -228,6 +231,22 @@ def test_people_of_few_answers_are_found_to_differ_as_much_as_they_do(n_items, n
         setting = rigid_hyperparameters(people, space, DEFAULTS_OF_SCALES, ["variance", "consensus_variance"])
         found.append(np.log(setting.variance))
     assert abs(np.mean(found) - np.log(0.5)) < 3.0 * np.std(found, ddof=1) / np.sqrt(len(found))
+
+
+@pytest.mark.parametrize(
+    ("n_items", "n_people", "n_each", "costly"),
+    [(20, 100, 6, True), (20, 100, 30, False), (20, 13, 6, False), (20, 9, 6, True), (400, 1000, 6, False)],
+    ids=["few each", "many each", "fewer than four an item", "few people", "many functions"],
+)
+def test_the_consensus_is_integrated_out_where_answers_are_few_and_say_something(n_items, n_people, n_each, costly):
+    people = SimpleNamespace(n_active=n_people, n_answers=n_people * n_each, n_shared=n_people * n_each**2)
+    assert is_consensus_costly(people, PopulationPrior(np.eye(n_items), 30.0, 1.0, 1.0)) == costly
+
+
+def test_many_answers_of_somebody_say_more_than_one_of_many():
+    rows = crowd(3, 30, 8, 8)
+    people = lay_out(comparisons(rows))
+    assert people.n_shared == sum(rows.weight[rows.user == u].sum() ** 2 for u in range(30))
 
 
 def test_the_weak_prior_of_the_scales_is_highest_where_people_differ_half_as_much_as_items():

@@ -299,7 +299,7 @@ def are_few(n_people: int, prior: PopulationPrior) -> bool:
 def is_consensus_costly(people: People, prior: PopulationPrior) -> bool:
     """Whether it matters to the evidence of s₀ that the consensus is integrated out, and not at its best.
 
-    That is worth up to a sixth of a nat for each function and unit of log s₀, and answers of a person tell of s₀ where
+    That is worth up to half a nat for each function and unit of log s₀, and answers of a person tell of s₀ where
     they share items: by the squares of their numbers over that of the functions. Of more than 300 functions it takes
     three times as long, and gained less than .001 nats an answer; of fewer than four answers a function the largest
     evidence is as often far from the truth as near it, and the start of the search is as good.
