@@ -441,7 +441,7 @@ def clickers(n_clickers: int, seed: int) -> list[dict[str, Any]]:
 def covariates(answers: str, spread: float, seed: int) -> list[dict[str, Any]]:
     """Whether intervals of the effect of a covariate of alternatives, and of the board beside it, hold the truth."""
     n_people, n_items, (n_shown, n_tasks) = 60, 8, ANSWERS_WITH_COVARIATES[answers]
-    rng = np.random.default_rng([seed, 60, round(10 * spread), *(n_shown,) * (n_shown != 3)])
+    rng = np.random.default_rng([seed, 60, round(10 * spread)])
     utility = rng.standard_normal(n_items)
     f = utility + TASTE * rng.standard_normal((n_people, n_items))
     effect = EFFECT + spread * rng.standard_normal(n_people)

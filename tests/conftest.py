@@ -52,7 +52,7 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def pytest_runtest_setup() -> None:
-    """Polls draw their questions by a seed: a test that hangs on what is drawn fails each time, or never."""
+    """Polls draw their questions by a seed, so that a test of one passes each time or fails each time."""
     poll = sys.modules.get("predilect.live.poll")
     if poll is not None and MORE == 1:
         poll.random = SimpleNamespace(SystemRandom=lambda: random.Random(0))  # type: ignore[attr-defined]
