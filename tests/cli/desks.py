@@ -30,7 +30,9 @@ class Visitor:
     def __init__(self, address: str) -> None:
         self.address = address
         self._origin = address.rpartition("/")[0]
-        self._client = httpx.Client(follow_redirects=True, timeout=120, headers={"origin": self._origin})
+        self._client = httpx.Client(
+            follow_redirects=True, timeout=120, headers={"origin": self._origin}, verify=False
+        )  # fmt: skip
         self.page, self.at = "", ""
 
     def __enter__(self) -> Visitor:

@@ -12,6 +12,8 @@ from scipy.stats import norm
 from objective_slopes import assert_slopes
 from predilect.inference.gaussian.design import Sites
 from predilect.inference.likelihoods.probit import margins_in_noise
+from predilect.inference.likelihoods.special import Z_95
+from predilect.inference.people.consistency import intervals_of_consistency
 from predilect.inference.people.empirical_bayes import consistency_step
 from predilect.inference.people.expectation import converge
 from predilect.inference.people.law import Basis, Law
@@ -111,3 +113,51 @@ def test_a_margin_in_units_of_noise_is_averaged_over_the_consistency():
     assert 15.0 < found[3] < 40.0  # digits in the tail
     plain, _ = margins_in_noise(mean, var, a, np.zeros(4))
     np.testing.assert_array_equal(plain, a * mean)
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_intervals_are_of_the_evidence_of_each_persons_answers(law):
+    people, unit, logs = crowd_of(law), 1.3, np.linspace(-6.0, 6.0, 241)
+    people = replace(people, consistency=np.exp(THETA), consistency_sd=np.full(8, 0.4))
+    sites = Sites.flat(people.n_rows)
+    converge(people, sites, law, DELTA)
+    likelihood = np.array([
+        converge(replace(people, consistency=np.full(8, np.exp(log) / unit)), sites.copy(), law, DELTA).evidences
+        for log in logs
+    ])  # fmt: skip
+    for unsure, spreads in ((False, np.array([0.8])), (True, np.geomspace(0.03, 2.0, 60))):
+        prior = np.exp(-0.5 * (logs / spreads[:, None]) ** 2) / spreads[:, None]
+        joint = prior[:, :, None] * np.exp(likelihood - likelihood.max(axis=0))  # of spreads, logs, people
+        total = joint.sum(axis=1)
+        of_spread = np.gradient(spreads) if unsure else np.ones(1)
+        answered = np.diff(people.answer_ptr) > 0
+        of_spread = of_spread * np.prod(total[:, answered], axis=1)
+        of_spread /= of_spread.sum()
+        mean = np.einsum("slu,l->su", joint, logs) / total
+        var = np.einsum("slu,l->su", joint, logs**2) / total - mean**2
+        known = np.maximum((1.0 - var / spreads[:, None] ** 2)[:, answered].sum(axis=1), 1.0)
+        level = of_spread @ (spreads**2 / known)
+        density = np.einsum("s,slu->lu", of_spread, joint / total[:, None])
+        below = np.cumsum(density, axis=0) - 0.5 * density
+        low, median, high = (
+            np.array([np.interp(q, one, logs) for one in below.T]) for q in (0.025, 0.5, 0.975)
+        )  # fmt: skip
+        lower = np.minimum(np.exp(median - np.hypot(median - low, Z_95 * np.sqrt(level))) / unit, np.exp(THETA))
+        upper = np.maximum(np.exp(median + np.hypot(high - median, Z_95 * np.sqrt(level))) / unit, np.exp(THETA))
+        found = intervals_of_consistency(people, sites, law, DELTA, 0.8, unit, unsure=unsure)
+        # Where five values were tried there are cubics, and a line or a curve beyond them.
+        np.testing.assert_allclose(np.log(found), np.log((lower, upper)), atol=0.15 if unsure else 0.05)
+
+
+def test_intervals_are_wider_where_the_spread_is_unsure_and_answers_are_few():
+    law = LAWS[0]
+    people = replace(crowd_of(law), consistency_sd=np.full(8, 0.3))
+    sites = Sites.flat(people.n_rows)
+    converge(people, sites, law, DELTA)
+    (low, high), (lower, upper) = (
+        intervals_of_consistency(people, sites, law, DELTA, 0.3, 1.0, unsure=unsure) for unsure in (False, True)
+    )
+    assert (lower < low).all()
+    assert (high < upper).all()
+    n, width = np.diff(people.answer_ptr), np.log(high / low)
+    assert (np.diff(width[np.argsort(n)]) < 0.0).sum() >= 5

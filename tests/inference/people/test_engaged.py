@@ -12,12 +12,10 @@ from scipy.special import ndtr
 
 from predilect.inference.gaussian.design import Sites
 from predilect.inference.likelihoods.probit import with_random_clicks
-from predilect.inference.likelihoods.special import Z_95
 from predilect.inference.people.engaged import (
     chances_of_clicking,
     consistency_of_others,
     evidences,
-    intervals_of_consistency,
     log_chances_of_clicks,
     log_evidence_beside,
     rate_of_clickers,
@@ -205,27 +203,6 @@ def test_the_median_of_a_law_is_found_from_shrunken_modes():
     people = replace(people, consistency=np.exp(mode), consistency_sd=own)
     assert math.log(unit_of_noise(*consistency_of_others(people, spread))) == pytest.approx(location, abs=0.03)
     assert unit_of_noise(*consistency_of_others(people, 0.0)) == 1.0
-
-
-@pytest.mark.parametrize("true", [0.25, 0.8])
-def test_intervals_of_consistency_hold_at_whatever_spread_the_modes_were_found(true):
-    rng, n = np.random.default_rng(2), 2000
-    people = laid_out(differing("care", 0, n, [1] * n, SPREAD))
-    theta, sd = true * rng.standard_normal(n), rng.uniform(0.2, 0.5, n)
-    seen = theta + sd * rng.standard_normal(n)
-    held = []
-    for spread in (0.25, 0.5):
-        mode, own = seen * spread**2 / (spread**2 + sd**2), (sd**-2 + spread**-2) ** -0.5
-        found = replace(people, consistency=np.exp(mode) / 1.3, consistency_sd=own)
-        for unsure in (True, False):
-            lower, upper = intervals_of_consistency(found, spread, 1.3, unsure=unsure)
-            assert (lower <= found.consistency).all()
-            assert (found.consistency <= upper).all()
-            if unsure:
-                held.append(((1.3 * lower <= np.exp(theta)) & (np.exp(theta) <= 1.3 * upper)).mean())
-            else:
-                np.testing.assert_allclose(np.log(upper / lower), 2.0 * Z_95 * own, rtol=CONVERGED)
-    np.testing.assert_allclose(held, 0.95, atol=0.02)
 
 
 def test_a_covariance_is_as_wide_as_both():

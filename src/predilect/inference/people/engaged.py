@@ -13,7 +13,6 @@ import numpy as np
 from scipy.special import expit, gammaln, logsumexp
 
 from predilect._base.types import FloatArray
-from predilect.inference.likelihoods.special import Z_95
 from predilect.inference.people.expectation import expectation
 
 if TYPE_CHECKING:
@@ -162,42 +161,6 @@ def consistency_of_others(people: People, spread: float) -> tuple[float, float]:
     information = np.maximum(people.consistency_sd[answered] ** -2 - prior, 0.0)
     share = w * information / (1.0 + information / prior)  # over the prior's, the law's weight of a person
     return float((w * mode).sum()) * prior, float(share.sum())
-
-
-# Spreads of the logarithm of consistency, and weights of a flat prior.
-_SPREADS = np.geomspace(0.03, 2.0, 60)
-_WEIGHTS = np.gradient(_SPREADS)
-
-
-def intervals_of_consistency(
-    people: People, spread: float, unit: float, *, unsure: bool
-) -> tuple[FloatArray, FloatArray]:  # fmt: skip
-    """Ends of 95 % intervals of each person's consistency, which hold the one found, (n_users,) each.
-
-    At the ``spread`` over people; if that is ``unsure``, of which held-out answers mostly choose too small a one, over
-    all. From the modes and their standard deviations the likelihood of each log a_u follows, N(c_u, 1 / I_u). The
-    spread has a posterior by Σ log N(c_u; 0, σ² + 1 / I_u) of who does not click, and log a_u the mixture of
-    N(I c / (I + σ⁻²), 1 / (I + σ⁻²) + v), by its first two moments. v = 1 / Σ 1 / (σ² + 1 / I_u) is how unsure these
-    people leave where the median person is.
-    """
-    mode, prior = np.log(unit * people.consistency), spread**-2
-    if not unsure:
-        reach = np.exp(Z_95 * people.consistency_sd)
-        return people.consistency / reach, people.consistency * reach
-    information = np.maximum(people.consistency_sd**-2 - prior, 1e-9 * prior)[:, None]
-    centre = mode[:, None] * (1.0 + prior / information)
-    share = np.where(np.diff(people.answer_ptr) > 0, people.engaged, 0.0)
-    width = _SPREADS**2 + 1.0 / information
-    told = share @ (-0.5 * (centre**2 / width + np.log(width)))
-    weight = _WEIGHTS * np.exp(told - told.max())
-    weight /= weight.sum()
-    precision = information + _SPREADS**-2
-    means = information * centre / precision
-    mean = means @ weight
-    level = 1.0 / np.maximum(share @ (1.0 / width), _SPREADS**-2)  # of nobody told of: the law of one
-    sd = np.sqrt((1.0 / precision + level + (means - mean[:, None]) ** 2) @ weight)
-    lower, upper = (np.exp(mean + sign * Z_95 * sd) / unit for sign in (-1.0, 1.0))
-    return np.minimum(lower, people.consistency), np.maximum(upper, people.consistency)
 
 
 def unit_of_noise(score: float, weight: float) -> float:

@@ -9,12 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import eigh
-from scipy.special import logsumexp
 
 from predilect._base.types import BoolArray, FloatArray, IntArray
 from predilect.inference.gaussian.dense import factorise, symmetrise
@@ -22,18 +21,19 @@ from predilect.inference.gaussian.design import Sites
 from predilect.inference.gaussian.means import k_means
 from predilect.inference.people.expectation import Expectation, expectation
 from predilect.inference.people.law import Law
-from predilect.inference.people.layout import with_own
+from predilect.inference.people.layout import People, with_own
 from predilect.inference.people.person import part_of
 from predilect.inference.people.posterior import PopulationPosterior
 
 _AXES = 2  # directions at least: groups are found along few, and more cost what held-out people do not pay back
 _STRENGTH = 5.0  # people's worth of belief that the spread within groups is the population's
 _SHARE = 2.0  # people that each group is thought to have beside those that are seen (groups.md: α)
-_STARTS, _SHORT, _LONG = 3, 6, 60  # starts, and iterations of EM of each and of the best of them
+_STARTS, _MOST = 5, 60  # starts, and iterations of EM at most
 _TOLERANCE = 2e-3  # nats: EM ends when its objective rises by less
 _ONE = 0.5  # standard deviations within groups: two that have come so near are one, and EM ends too
 _SWEEPS, _SITES = 2, 1e-4  # of EP in an iteration
 _FOLDS = 10  # of people
+_LARGEST = 2**24  # numbers at once of resampled crowds
 _AGAIN = 3  # iterations of EM of a resampled crowd, from the mixture of all
 _SCALES, _SCALED = np.exp(np.linspace(-1.0, 1.0, 9)), 8  # of Σ within groups, and iterations of EM at each
 _NONE = np.zeros(0)
@@ -63,15 +63,18 @@ class Crowd:
         rows = rows - rows.mean(axis=0)
         return np.asarray(root @ eigh(rows.T @ rows)[1][:, ::-1][:, :n])
 
-    def places(self, A: FloatArray) -> FloatArray:
-        """Posterior means of people along directions, in standard deviations over people, (n_users, q)."""
+    def places(self, A: FloatArray) -> Places:
+        """Where people are along directions, at the sites of the population."""
         people, sites, law = self.posterior.people, self.posterior.sites, self.posterior.law
         rows = A if self.posterior.basis is None else self.posterior.basis.Phi @ A
-        found = np.zeros((people.n_users, A.shape[1]))
-        for user in range(people.n_users):
-            items, x, _ = people.believed_sums(user, sites, law)
-            found[user] = rows[items].T @ x[: len(items)]
-        return found
+        n, q = people.n_users, A.shape[1]
+        mean, covariance = np.zeros((n, q)), np.empty((n, q, q))
+        for user in range(n):
+            items, x, Q = people.believed_sums(user, sites, law)
+            own = rows[items]
+            mean[user] = own.T @ x[: len(items)]
+            covariance[user] = np.eye(q) - own.T @ Q[: len(items), : len(items)] @ own
+        return Places(mean, covariance)
 
     def part(self, users: IntArray) -> Crowd:
         """Some of them, in their order."""
@@ -110,10 +113,10 @@ class Camps:
     b: FloatArray  # (K, q)
     W: FloatArray  # (q, q)
     share: FloatArray  # π, (K,)
-    sites: list[Sites]  # of all answers, for each group
     belongs: FloatArray  # r, (n_users, K): the probability of each group, given what a person answered
-    evidence: FloatArray  # log Σ_k π_k Z_uk, (n_users,)
+    evidence: FloatArray = field(default_factory=lambda: np.zeros(0))  # log Σ_k π_k Z_uk, (n_users,)
     objective: float = -math.inf
+    sites: list[Sites] = field(default_factory=list)  # of all answers, of each group's own
 
     def distance(self) -> float:
         """Between the means of the two nearest groups, in standard deviations within groups."""
@@ -128,40 +131,98 @@ class Camps:
         return [crowd.law(crowd.posterior.m + self.A @ b, Sigma) for b in self.b]
 
 
-def fit_mixture(crowd: Crowd, A: FloatArray, places: FloatArray, K: int, weight: FloatArray, seed: int) -> Camps:
-    """K groups by EM from the best of a few starts (Dempster et al. 1977; McLachlan and Peel 2000, ch. 3).
+class Places(NamedTuple):
+    """Each person's normal posterior along the directions, in standard deviations over people."""
 
-    ``weight`` (n_users,) is 0 for people who are held out. groups.md, "Inference": with sites of each group's own.
+    mean: FloatArray  # (n_users, q)
+    covariance: FloatArray  # (n_users, q, q)
+
+
+class _Sums(NamedTuple):
+    """Of each group, along the directions: information and gradient in b_k, and, of all, what W follows."""
+
+    H: FloatArray  # (K, q, q)
+    r: FloatArray  # (K, q)
+    D: FloatArray  # (q, q)
+
+
+class _AtPlaces:
+    """Groups at the sites of the population, where all is normal, and an iteration of EM costs next to nothing."""
+
+    def __init__(self, places: Places) -> None:
+        self.precision = np.linalg.inv(places.covariance) - np.eye(places.mean.shape[1])
+        self.linear = np.linalg.solve(places.covariance, places.mean[:, :, None])[:, :, 0]
+
+    def evidences(self, now: Camps) -> FloatArray:
+        """Log Z_uk but for what is the same in all groups, (n_users, K)."""
+        prior = np.linalg.inv(now.W)
+        precision = prior + self.precision
+        linear = now.b @ prior + self.linear[:, None]
+        fit = np.einsum("uki,uij,ukj->uk", linear, np.linalg.inv(precision), linear)
+        of_b = np.einsum("ki,ij,kj->k", now.b, prior, now.b)
+        log_det = np.linalg.slogdet(precision)[1] + np.linalg.slogdet(now.W)[1]
+        return np.asarray(0.5 * (fit - of_b - log_det[:, None]))
+
+    def sums(self, now: Camps, weight: FloatArray) -> _Sums:
+        """Over people of weights (n_users, K)."""
+        prior = np.linalg.inv(now.W)
+        within = np.linalg.inv(prior + self.precision)
+        alpha = (np.einsum("uij,ukj->uki", within, now.b @ prior + self.linear[:, None]) - now.b) @ prior
+        Q = prior - prior @ within @ prior
+        r, H = np.einsum("uk,uki->ki", weight, alpha), np.einsum("uk,uij->kij", weight, Q)
+        return _Sums(H, r, np.einsum("uk,uki,ukj->ij", weight, alpha, alpha) - H.sum(axis=0))
+
+
+class _OwnSites:
+    """Groups by expectation propagation, each with sites of its own."""
+
+    def __init__(self, crowd: Crowd, A: FloatArray, K: int) -> None:
+        self.crowd, self.A = crowd, A
+        self.sites = [crowd.posterior.sites.copy() for _ in range(K)]
+
+    def evidences(self, now: Camps) -> FloatArray:
+        """Log Z_uk, (n_users, K), after sweeps of the sites."""
+        laws = now.laws(self.crowd)
+        return np.column_stack([self.crowd.evidences(*one) for one in zip(laws, self.sites, strict=True)])
+
+    def sums(self, now: Camps, weight: FloatArray) -> _Sums:
+        """Over people of weights (n_users, K)."""
+        laws, A = now.laws(self.crowd), self.A
+        found = [self.crowd.pass_over(*one) for one in zip(laws, self.sites, weight.T, strict=True)]
+        H, r = (np.array([A.T @ x for x in of_all]) for of_all in ([one.H @ A for one in found], [o.r for o in found]))
+        return _Sums(H, r, A.T @ np.sum([one.D for one in found], axis=0) @ A)
+
+
+def fit_mixture(crowd: Crowd, A: FloatArray, places: Places, K: int, weight: FloatArray, seed: int) -> Camps:
+    """K groups by EM (Dempster et al. 1977; McLachlan and Peel 2000, ch. 3).
+
+    First at the sites of the population, from a few starts; from the best of these with sites of each group's own.
+    ``weight`` (n_users,) is 0 for people who are held out. groups.md, "Inference".
     """
-    if K == 1:
-        return _climb(crowd, _begun(crowd, A, np.ones((len(weight), 1))), weight, _LONG)
-    rng = np.random.default_rng([seed, K])
-    begun = [_begun(crowd, A, _start(crowd.order, places, weight, K, rng)) for _ in range(_STARTS)]
-    best = max((_climb(crowd, one, weight, _SHORT) for one in begun), key=lambda one: one.objective)
-    return _climb(crowd, best, weight, _LONG)
+    rng, near = np.random.default_rng([seed, K]), _AtPlaces(places)
+    begun = (_begun(A, _start(crowd.order, places.mean, weight, K, rng)) for _ in range(_STARTS if K > 1 else 1))
+    best = max((_climb(near, one, weight) for one in begun), key=lambda one: one.objective)
+    own = _OwnSites(crowd, A, K)
+    return replace(_climb(own, best, weight), sites=own.sites)
 
 
-def _begun(crowd: Crowd, A: FloatArray, belongs: FloatArray) -> Camps:
+def _begun(A: FloatArray, belongs: FloatArray) -> Camps:
     """Groups that are all alike, but for who belongs to them."""
     K, q = belongs.shape[1], A.shape[1]
-    sites = [crowd.posterior.sites.copy() for _ in range(K)]
-    return Camps(A, np.zeros((K, q)), np.eye(q), np.full(K, 1.0 / K), sites, belongs, _NONE)
+    return Camps(A, np.zeros((K, q)), np.eye(q), np.full(K, 1.0 / K), belongs)
 
 
-def _climb(crowd: Crowd, start: Camps, weight: FloatArray, max_iter: int) -> Camps:
+def _climb(way: _AtPlaces | _OwnSites, start: Camps, weight: FloatArray, max_iter: int = _MOST) -> Camps:
     """EM until the objective rests, or two groups are one.
 
     The objective is the evidence and priors, b_k ~ N(0, I) and W ~ inverse Wishart about I.
     """
-    now, A, eye = replace(start, sites=[one.copy() for one in start.sites]), start.A, np.eye(start.A.shape[1])
+    now, eye = replace(start), np.eye(start.A.shape[1])
     n, K, last = float(weight.sum()), len(start.b), -math.inf
     for number in range(max_iter + 1):
-        laws = now.laws(crowd)
-        if number or len(now.evidence):
-            log_z = np.column_stack(
-                [crowd.evidences(law, sites) for law, sites in zip(laws, now.sites, strict=True)]
-            ) + np.log(now.share)  # fmt: skip
-            now.evidence = logsumexp(log_z, axis=1)
+        if now.b.any():
+            log_z = way.evidences(now) + np.log(now.share)
+            now.evidence = np.logaddexp.reduce(log_z, axis=1)
             now.belongs = np.exp(log_z - now.evidence[:, None])
             of_W = np.linalg.slogdet(now.W)[1] + np.trace(np.linalg.inv(now.W))
             now.objective = float(
@@ -172,17 +233,11 @@ def _climb(crowd: Crowd, start: Camps, weight: FloatArray, max_iter: int) -> Cam
             if number == max_iter or (number > 1 and rests):
                 break
             last = now.objective
-        sums = [
-            crowd.pass_over(law, sites, weight * belongs)
-            for law, sites, belongs in zip(laws, now.sites, now.belongs.T, strict=True)
-        ]
+        sums = way.sums(now, weight[:, None] * now.belongs)
         now.share = (weight @ now.belongs + _SHARE) / (n + K * _SHARE)
-        D = A.T @ np.sum([one.D for one in sums], axis=0) @ A
-        W = (n * now.W + now.W @ D @ now.W + _STRENGTH * eye) / (n + _STRENGTH)
-        now.b = np.array([
-            np.linalg.solve(eye + A.T @ one.H @ A, A.T @ one.r + A.T @ one.H @ (A @ b))
-            for one, b in zip(sums, now.b, strict=True)
-        ])  # fmt: skip
+        W = (n * now.W + now.W @ sums.D @ now.W + _STRENGTH * eye) / (n + _STRENGTH)
+        step = sums.r + np.einsum("kij,kj->ki", sums.H, now.b)
+        now.b = np.linalg.solve(eye + sums.H, step[:, :, None])[:, :, 0]
         # Over-relaxed along the geodesic, as the population covariance is, but for the first, which leaves the start.
         now.W = symmetrise(W @ np.linalg.solve(now.W, W)) if number else symmetrise(W)
     return now
@@ -222,7 +277,7 @@ class GainsOfGroups:
             self._single[n_axes] = self._evidence(A, places, 1)
         return self.crowd.weight * (self._evidence(A, places, K) - self._single[n_axes])
 
-    def _evidence(self, A: FloatArray, places: FloatArray, K: int) -> FloatArray:
+    def _evidence(self, A: FloatArray, places: Places, K: int) -> FloatArray:
         """Evidence of each person with K groups of the people of other folds, (n_users,)."""
         found = np.zeros(len(self.fold))
         for one in range(_FOLDS):
@@ -259,62 +314,100 @@ def means_of_groups(crowd: Crowd, found: Camps, n_resamples: int, seed: int, *, 
     nobody's group is known for sure. ``belong`` (n_users,): whom to resample; where these are some of all, what
     a resample differs by is multiplied by the root of their share.
     """
-    posterior = crowd.posterior
-    prior, laws = factorise(posterior.Sigma).inverse(), found.laws(crowd)
-    Sigma = laws[0].Sigma
-    Phi = np.eye(posterior.n_items) if posterior.basis is None else posterior.basis.Phi
+    basis, n_items = crowd.posterior.basis, crowd.posterior.n_items
+    Phi = np.eye(n_items) if basis is None else basis.Phi
     rows = Phi - Phi.mean(axis=0)
-    offset = np.zeros(len(Phi)) if posterior.basis is None or not posterior.basis.has_own else posterior.basis.offset
-    K = len(found.share)
-
-    def after(
-        weight: FloatArray, n_iter: int, Sigma: FloatArray, sites: list[Sites], n_sweeps: int = 0
-    ) -> tuple[FloatArray, FloatArray, float]:  # fmt: skip
-        """Shares, utilities and log evidence after EM with Σ held, and sites too, unless they are swept, in place."""
-        share, belongs, evidence = found.share, found.belongs, 0.0
-        mean = [posterior.m + found.A @ b for b in found.b]
-        for number in range(n_iter):
-            at = [crowd.law(one, Sigma) for one in mean]
-            if number or n_sweeps:
-                log_z = np.column_stack(
-                    [crowd.evidences(law, one, n_sweeps) for law, one in zip(at, sites, strict=True)]
-                ) + np.log(share)  # fmt: skip
-                each = logsumexp(log_z, axis=1)
-                belongs, evidence = np.exp(log_z - each[:, None]), float(weight @ each)
-            sums = [crowd.pass_over(law, one, weight * r)
-                    for law, one, r in zip(at, sites, belongs.T, strict=True)]  # fmt: skip
-            share = (weight @ belongs + _SHARE) / (weight.sum() + K * _SHARE)
-            roots = [factorise(symmetrise(prior + one.H)) for one in sums]
-            mean = [
-                posterior.m + root.solve(one.r + one.H @ (m - posterior.m))
-                for root, one, m in zip(roots, sums, mean, strict=True)
-            ]
-            away = np.array(mean) - posterior.m
-            evidence -= 0.5 * (np.sum(away @ prior * away) + sum(root.log_det() for root in roots))
-        return share, np.array(mean) @ rows.T + (offset - offset.mean()), evidence
-
-    def scaled(scale: float) -> tuple[FloatArray, float]:
-        return after(crowd.weight, _SCALED, scale * Sigma, [one.copy() for one in found.sites], _SWEEPS)[1:]
-
-    share, mean, _ = after(crowd.weight, _AGAIN, Sigma, found.sites)
+    offset = np.zeros(n_items) if basis is None or not basis.has_own else basis.offset
+    (share,), (mean,) = _with_weights(crowd, found, crowd.weight[None])
     users, widen = crowd.order[belong[crowd.order]], math.sqrt(belong.mean())
     rng = np.random.default_rng([seed, n_resamples])
-    moved, chance = _of_scales(scaled)
-    shares, means = [], []
-    for _ in range(n_resamples):
+    moved, chance = _of_scales(lambda scale: _at_scale(crowd, found, scale))
+    weight, scale = np.zeros((n_resamples, len(crowd.order))), np.empty(n_resamples, dtype=np.int64)
+    for number in range(n_resamples):
         times = np.bincount(rng.integers(len(users), size=len(users)), minlength=len(users))
-        weight = np.zeros(len(crowd.order))
-        weight[users] = crowd.weight[users] * times
-        one, other, _ = after(weight, _AGAIN, Sigma, found.sites)
-        shares.append(share + widen * (one - share))
-        means.append(mean + widen * (other - mean) + moved[rng.choice(len(moved), p=chance)])
-    covariance = rows @ Sigma
-    within = np.einsum("ij,ij->i", covariance, rows)
-    return GroupMeans(share, mean, within, np.array(shares), np.array(means))
+        weight[number, users] = crowd.weight[users] * times
+        scale[number] = rng.choice(len(moved), p=chance)
+    at_once = max(_LARGEST // mean.size // mean.shape[1], 1)
+    parts = [_with_weights(crowd, found, weight[k : k + at_once]) for k in range(0, n_resamples, at_once)]
+    shares, means = (np.concatenate(x) for x in zip(*parts, strict=True))
+    of_all = mean @ rows.T + (offset - offset.mean())
+    within = np.einsum("ij,ij->i", rows @ found.laws(crowd)[0].Sigma, rows)
+    return GroupMeans(
+        share, of_all, within, share + widen * (shares - share),
+        of_all + (widen * (means - mean) + moved[scale]) @ rows.T,
+    )  # fmt: skip
+
+
+def _with_weights(
+    crowd: Crowd, found: Camps, weight: FloatArray, n_iter: int = _AGAIN
+) -> tuple[FloatArray, FloatArray]:
+    """Shares (B, K) and means (B, K, M) after EM, Σ and sites held, with each of B weights of people, (B, n_users).
+
+    There a person's log evidence is log Z + xᵀd - ½ dᵀQd, where the mean is d away from where x and Q are of.
+    """
+    people = crowd.posterior.people
+    prior, laws = factorise(crowd.posterior.Sigma).inverse(), found.laws(crowd)
+    start = crowd.posterior.m + found.b @ found.A.T
+    log_z = np.column_stack([crowd.evidences(*one, 0) for one in zip(laws, found.sites, strict=True)])
+    share, mean = np.tile(found.share, (len(weight), 1)), np.tile(start, (len(weight), 1, 1))
+    for number in range(n_iter):
+        H, r = np.zeros((*mean.shape, mean.shape[2])), np.zeros(mean.shape)
+        belongs, log_share, away = np.zeros(share.shape), np.log(share), mean - start
+        for user in np.flatnonzero(weight.any(axis=0)).tolist():
+            sums, log_r = [], log_share + log_z[user]
+            for k, (law, sites) in enumerate(zip(laws, found.sites, strict=True)):
+                own, x, Q = _own_sums(people, user, sites, law)
+                pull = away[:, k, own] @ Q
+                log_r[:, k] += away[:, k, own] @ x - 0.5 * np.einsum("bi,bi->b", away[:, k, own], pull)
+                sums.append((own, x - pull, Q))
+            if not number:
+                log_r[:] = np.log(found.belongs[user])
+            w = weight[:, user, None] * np.exp(log_r - np.logaddexp.reduce(log_r, axis=1, keepdims=True))
+            belongs += w
+            for k, (own, x, Q) in enumerate(sums):
+                r[:, k, own] += w[:, k, None] * x
+                H[:, k, own[:, None], own] += w[:, k, None, None] * Q
+        share = (belongs + _SHARE) / (weight.sum(axis=1, keepdims=True) + len(found.b) * _SHARE)
+        step = r + np.einsum("bkij,bkj->bki", H, mean - crowd.posterior.m)
+        mean = crowd.posterior.m + np.linalg.solve(prior + H, step[..., None])[..., 0]
+    return share, mean
+
+
+def _own_sums(people: People, user: int, sites: Sites, law: Law) -> tuple[IntArray, FloatArray, FloatArray]:
+    """A person's items or, on a basis, all functions, and x and Q of them."""
+    items, x, Q = people.sums(user, sites, law)
+    x, Q = x[: len(items)], Q[: len(items), : len(items)]
+    if not law.has_basis:
+        return items, x, Q
+    rows = law.Phi[items]
+    return np.arange(rows.shape[1]), rows.T @ x, rows.T @ Q @ rows
+
+
+def _at_scale(crowd: Crowd, found: Camps, scale: float) -> tuple[FloatArray, float]:
+    """Means of the groups, (K, M), and log evidence, after EM with Σ within groups a factor larger."""
+    posterior, weight, K = crowd.posterior, crowd.weight, len(found.b)
+    prior, Sigma = factorise(posterior.Sigma).inverse(), scale * found.laws(crowd)[0].Sigma
+    sites, share, evidence = [one.copy() for one in found.sites], found.share, 0.0
+    mean = posterior.m + found.b @ found.A.T
+    for _ in range(_SCALED):
+        laws = [crowd.law(one, Sigma) for one in mean]
+        log_z = np.column_stack([crowd.evidences(*one) for one in zip(laws, sites, strict=True)]) + np.log(share)
+        each = np.logaddexp.reduce(log_z, axis=1)
+        belongs = weight[:, None] * np.exp(log_z - each[:, None])
+        sums = [crowd.pass_over(*one) for one in zip(laws, sites, belongs.T, strict=True)]
+        share = (belongs.sum(axis=0) + _SHARE) / (weight.sum() + K * _SHARE)
+        roots = [factorise(symmetrise(prior + one.H)) for one in sums]
+        away = mean - posterior.m
+        mean = posterior.m + np.array([
+            root.solve(one.r + one.H @ d) for root, one, d in zip(roots, sums, away, strict=True)
+        ])  # fmt: skip
+        away = mean - posterior.m
+        evidence = float(weight @ each) - 0.5 * (np.sum(away @ prior * away) + sum(root.log_det() for root in roots))
+    return mean, evidence
 
 
 def _of_scales(fit: Callable[[float], tuple[FloatArray, float]]) -> tuple[FloatArray, FloatArray]:
-    """What other scales of Σ within groups would move the means by, (S, K, n_items), and how likely they are, (S,).
+    """What other scales of Σ within groups would move the means by, (S, K, M), and how likely they are, (S,).
 
     Means are in units of the noise of an answer, and how much of the margins is noise is not known for sure.
     """

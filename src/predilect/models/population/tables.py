@@ -23,8 +23,9 @@ from predilect.decisions.scales import Scale, scale_of
 from predilect.errors import DataError
 from predilect.inference.gaussian.covariates import CovariateEffects
 from predilect.inference.likelihoods.grades import Intervals
+from predilect.inference.people.consistency import intervals_of_consistency
 from predilect.inference.people.covariates import own_effects
-from predilect.inference.people.engaged import chances_of_clicking, intervals_of_consistency
+from predilect.inference.people.engaged import chances_of_clicking
 from predilect.inference.people.layout import NOISY
 from predilect.models.estimator import Estimator
 from predilect.models.population.updating import Updating
@@ -318,8 +319,12 @@ def people_columns(model: Any) -> dict[str, Any]:
         people = posterior.people
         numbers["consistency"] = people.consistency
         if h.consistency_spread:
-            unsure, unit = model.consistency == "auto", posterior.calibration.unit
-            ends = intervals_of_consistency(people, h.consistency_spread, unit, unsure=unsure)
+            delta = model.tie_threshold_ if people.thresholds is None else people.thresholds.scale
+            with workers(model.n_jobs) as executor:
+                ends = intervals_of_consistency(
+                    people, posterior.sites, posterior.law, delta, h.consistency_spread, posterior.calibration.unit,
+                    unsure=model.consistency == "auto", executor=executor,
+                )  # fmt: skip
             numbers |= dict(zip(("lower", "upper"), ends, strict=True))
         if h.click_rate:
             numbers["clicks_at_random"] = _chances_of_clicking(posterior)
