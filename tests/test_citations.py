@@ -24,6 +24,7 @@ def texts_in(folder: str) -> list[Text]:
     return [text for file in files for text in texts_of_code(file)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_pages_and_sections_that_code_cites_exist(folder):
     assert len(texts_in(folder)) > 100

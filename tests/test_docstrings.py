@@ -7,6 +7,8 @@ from collections import Counter
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 import predilect
 from syntax import statements
 
@@ -55,6 +57,7 @@ def told_above(node: ast.ClassDef) -> set[str]:
     return found
 
 
+@pytest.mark.slow
 def test_every_public_method_says_what_it_does():
     bare = {
         f"{node.name}.{name}"

@@ -113,6 +113,7 @@ MODULES = {
 }
 
 
+@pytest.mark.slow
 def test_no_circle_of_imports_not_even_for_types():
     """A file is taken away once all that it imports are; what is left at the end goes round in circles."""
     left = {name: modules_of(file) - {name} for name, file in MODULES.items()}
@@ -242,6 +243,7 @@ def test_importing_takes_nothing_heavy():
     assert not loaded & {"numba", "sklearn", "pandas", "scipy", "polars", "pyarrow", "matplotlib", "typer", "rich"}
 
 
+@pytest.mark.slow
 def test_the_default_model_is_imported_without_what_a_fit_to_a_frame_may_do_without():
     loaded = modules_after("from predilect import Population")
     assert "predilect.inference.people.posterior" in loaded
@@ -259,6 +261,7 @@ def test_the_default_model_is_imported_without_what_a_fit_to_a_frame_may_do_with
     assert len([name for name in loaded if name.startswith("predilect.")]) < 120
 
 
+@pytest.mark.slow
 def test_names_of_lazy_rooms_are_there_whatever_was_imported_before():
     forget = "for name in [name for name in sys.modules if name.startswith('predilect')]: del sys.modules[name]"
     names = "from predilect.data import read, read_frame, read_item_map\nfrom predilect.decisions import design"

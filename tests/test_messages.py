@@ -291,6 +291,7 @@ def test_somebody_or_something_nearly_known_is_named(model, folder):
     )
 
 
+@pytest.mark.slow
 def test_items_without_features_are_told(folder):
     items = pd.DataFrame({"item": ["Tea", "milk", "juice"], "size": [1.0, 2.0, 3.0]})
     said = r'no features of 1 of the 3 items with answers \(first: "tea"\).*{}.*Did you mean "Tea"\?'

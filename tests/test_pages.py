@@ -100,6 +100,7 @@ def test_the_reference_has_all_that_can_be_imported():
     assert not public - {name.split(".")[-1] for name in named}
 
 
+@pytest.mark.slow
 def test_the_page_of_commands_is_made_of_what_they_say():
     made = runpy.run_path(str(DOCS / "conf.py"))["commands"]()
     commands = get_command(app).commands

@@ -136,6 +136,7 @@ def test_what_there_is_not_is_said(model):
             draw(plain)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Glyph:UserWarning")
 def test_names_are_never_read_as_mathematics(tmp_path):
     answers = {"left": [*WILD, "$x_0$"], "right": ["$x_0$", *WILD], "winner": [*WILD, "$x_0$"]}

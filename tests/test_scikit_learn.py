@@ -213,6 +213,7 @@ assert not [name for name in sys.modules if name.startswith("sklearn")]
 """
 
 
+@pytest.mark.slow
 def test_models_do_without_scikit_learn():
     ran = subprocess.run([sys.executable, "-c", WITHOUT], capture_output=True, text=True, check=False, env=os.environ)
     assert ran.returncode == 0, ran.stderr

@@ -167,6 +167,7 @@ def test_eigenpairs_are_shown_as_the_paper_shows_them() -> None:
     assert "| few | low-rank | 10 | 400 | -0.5000 (0.2000) |" in page
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::predilect.errors.ConvergenceWarning")  # the published weights saturate
 def test_trade_offs_of_two_attributes_lie_in_their_plane(tmp_path) -> None:
     task = utility_planes(4, 10, 0)

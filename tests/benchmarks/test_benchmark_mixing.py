@@ -23,6 +23,7 @@ def test_the_studies_are_of_100_to_1000_people_with_4_to_12_coefficients():
 
 
 # Made where the test runs: made at import, the design took most of a minute of every process that collects tests.
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [partial(answers_of, Study(50, (0.0, 1.0)), 0), partial(phones, 50, 0)])
 def test_each_task_has_one_choice_and_a_logit_finds_the_means(make, monkeypatch):
     monkeypatch.setattr("benchmarks.mixing.design", partial(design, n_starts=1))  # any design will do

@@ -29,6 +29,7 @@ def people(tmp_path_factory):
     return path
 
 
+@pytest.mark.slow
 def test_the_numbers_are_those_of_the_library(votes, features):
     answers = read(votes)
     for name, model in (("gppl", GPPL()), ("crowd-gppl", CrowdGPPL())):

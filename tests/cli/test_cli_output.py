@@ -212,6 +212,7 @@ except typer.Exit as ended:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "code", "word"), [(signal.SIGINT, 130, "Interrupted"), (signal.SIGTERM, 143, "Terminated")]
 )
@@ -302,6 +303,7 @@ def test_strict_ends_with_3_and_otherwise_it_is_a_one_line_warning(votes, tmp_pa
     assert json.loads(ran.stdout)["warnings"] == ["population EP stopped after 300 passes"]
 
 
+@pytest.mark.slow
 def test_the_module_runs_as_a_program_and_starts_without_heavy_imports():
     code = "import sys, predilect.cli.main; print([m for m in ('numba', 'sklearn', 'polars') if m in sys.modules])"
     environment = {**os.environ, "PYTHONWARNINGS": "error"}

@@ -26,6 +26,7 @@ def votes(tmp_path):
     return path
 
 
+@pytest.mark.slow
 def test_the_folder_holds_the_board_now_and_over_time(votes, tmp_path):
     out = tmp_path / "out"
     ran = run("rank", votes, "-c", "time=time", "--model", "population,drift=[0.4,25]", "-o", out)
@@ -63,6 +64,7 @@ def test_personal_rankings_other_models_and_bad_times_are_refused_in_words(votes
     assert "not fitted in parts" in ran.stderr
 
 
+@pytest.mark.slow
 def test_no_drift_is_an_answer(tmp_path):
     made = league(1, n_items=6, n_games=300, share=0.0)
     path = tmp_path / "votes.csv"

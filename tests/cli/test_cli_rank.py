@@ -22,6 +22,7 @@ OUTPUTS = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_prints_the_board_what_was_read_and_what_to_do_next(votes):
     ran = run("rank", "--explain", votes, *QUICK)
     assert ran.exit_code == 0
@@ -41,6 +42,7 @@ def in_json(tmp_path_factory, votes_frame):
     return ran
 
 
+@pytest.mark.slow
 def test_the_numbers_are_those_of_the_library(votes, in_json):
     board = pl.DataFrame(json.loads(in_json.stdout)["board"])
     expected = pl.DataFrame(Population().fit(read_file(votes)).rank())
@@ -87,6 +89,7 @@ def test_two_runs_differ_in_nothing_but_the_timing(pictures, votes, tmp_path):
         assert one == two, name
 
 
+@pytest.mark.slow
 def test_json_is_the_only_thing_on_standard_output(votes, in_json):
     assert json.loads(in_json.stdout)["schema"] == "predilect/leaderboard"
     assert "Read 240 rows" in in_json.stderr
@@ -167,6 +170,7 @@ def test_results_are_opened_as_the_model_in_them(results):
         assert opened.rank().equals(expected)
 
 
+@pytest.mark.slow
 def test_what_was_asked_for_is_returned_and_not_judged(few_votes):
     for personal, name in (("yes", "population"), ("no", "pooled")):
         ran = run("rank", few_votes, "--personal", personal)

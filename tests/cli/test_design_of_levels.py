@@ -30,6 +30,7 @@ def levels(tmp_path):
     return path
 
 
+@pytest.mark.slow
 def test_it_is_the_design_of_python(levels, tmp_path):
     out = tmp_path / "design.csv"
     ran = run("design", levels, "--none", "--tasks", 6, "--without", "brand=A,price=1", "-o", out)
@@ -51,6 +52,7 @@ def test_it_is_the_design_of_python(levels, tmp_path):
     assert run("design", levels, "--none", "--tasks", 6, "-o", out).exit_code == 2  # it is there
 
 
+@pytest.mark.slow
 def test_answers_to_a_design_are_ranked_with_it(levels, tmp_path):
     out = tmp_path / "design.csv"
     assert run("design", levels, "--versions", 2, "--tasks", 6, "-o", out).exit_code == 2  # None, and no --none

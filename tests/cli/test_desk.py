@@ -46,6 +46,7 @@ def file(folder: Path, text: str, name: str = "votes.csv") -> Path:
     return folder / name
 
 
+@pytest.mark.slow
 def test_a_file_that_is_dropped_is_read_ranked_and_shown_with_the_numbers_of_the_command(visitor, tmp_path):
     visitor.upload(file(tmp_path, VOTES))
     assert "Row 1: p0 prefers tea to milk." in visitor.page
@@ -115,6 +116,7 @@ def test_controls_say_what_the_options_say(visitor, tmp_path):
     assert "-c left=right -c right=left" in visitor.command
 
 
+@pytest.mark.slow
 def test_a_limit_of_the_address_stays_and_holds(visitor, tmp_path):
     with zipfile.ZipFile(tmp_path / "votes.zip", "w", zipfile.ZIP_DEFLATED) as packed:
         packed.writestr("votes.csv", VOTES + "p0,tea,milk,tea\n" * 300_000)

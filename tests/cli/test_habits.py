@@ -251,6 +251,7 @@ def imported(commands, heavy, folder):
     return ran.stdout.splitlines()[-1], ran.stderr
 
 
+@pytest.mark.slow
 def test_a_missing_file_is_told_before_anything_is_imported_that_takes_long(tmp_path):
     commands = [["rank", "no.csv"], ["check", "no.csv"], ["predict", "m", "no.csv"], ["simulate", "m", "no.csv"]]
     found, told = imported(commands, ["polars", "numpy", "scipy", "numba", "sklearn"], tmp_path)
@@ -258,11 +259,13 @@ def test_a_missing_file_is_told_before_anything_is_imported_that_takes_long(tmp_
     assert told.count("there is no file no.csv") == 4
 
 
+@pytest.mark.slow
 def test_a_check_does_without_the_models(few_votes):
     found, told = imported([["check", few_votes.name]], ["sklearn", "numba", "scipy.optimize"], few_votes.parent)
     assert found == "[]", told
 
 
+@pytest.mark.slow
 def test_a_board_does_without_libraries_that_others_bring(few_votes):
     last = "atexit.register(lambda: print({'pandas', 'scipy.stats', 'sklearn'} & set(sys.modules)))"
     code = f"import atexit, sys\nfrom predilect.__main__ import main\n{last}\nmain()"
@@ -280,6 +283,7 @@ def screen(told):
     return [line.rstrip() for line in re.split(r"[\r\n]+", plain) if line.strip()]
 
 
+@pytest.mark.slow
 def test_a_bar_shows_the_stage_and_a_share_that_never_goes_back():
     talk = Talk()
     talk.err = Console(file=io.StringIO(), force_terminal=True, width=80)
@@ -302,6 +306,7 @@ def test_a_bar_shows_the_stage_and_a_share_that_never_goes_back():
     tell_parts(lambda stage, done: None, 1, 2)
 
 
+@pytest.mark.slow
 def test_without_a_terminal_progress_is_a_line_now_and_then(monkeypatch):
     monkeypatch.setattr("predilect.cli.session._SECONDS_A_LINE", 0.05)
     talk = Talk()
@@ -333,6 +338,7 @@ def test_no_order_of_steps_and_parts_takes_the_share_back(told, first, total):
         before = share.now
 
 
+@pytest.mark.slow
 def test_the_verdict_tells_how_much_of_it_is_done(votes_frame):
     from predilect import Population
 

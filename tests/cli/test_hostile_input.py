@@ -249,6 +249,7 @@ def obeyed(text):
     ]
 
 
+@pytest.mark.slow
 def test_no_csv_that_a_command_writes_or_prints_holds_a_formula(tmp_path):
     ids = FORMULAS[:6]
     votes, pairs, items = tmp_path / "votes.csv", tmp_path / "pairs.jsonl", tmp_path / "items.csv"

@@ -29,6 +29,7 @@ def folder(tmp_path_factory):
     return place
 
 
+@pytest.mark.slow
 def test_worth_has_the_dissimilarity_and_takes_other_errors(folder):
     ran = run("worth", folder / "out", "--explain", "-o", folder / "tables")
     assert ran.exit_code == 0, ran.stderr

@@ -46,6 +46,7 @@ def test_a_person_is_asked_of_the_part_that_holds_them(folder, question):
             assert a == b or float(a) == pytest.approx(float(b), abs=1e-6)
 
 
+@pytest.mark.slow
 def test_predictions_are_those_of_the_file(folder):
     one, many = (run("predict", folder / name, folder / "votes.csv", "-o", folder / f"{name}.csv") for name in
                  ("one", "results"))  # fmt: skip
@@ -142,6 +143,7 @@ def _votes(folder):
     return folder / "votes.csv"
 
 
+@pytest.mark.slow
 def test_answers_that_do_not_fit_into_memory_are_better_dealt_out(folder, tmp_path, monkeypatch):
     monkeypatch.setattr("predilect.cli.reading.free_memory", lambda: 1e5)
     votes = folder / "votes.csv"
@@ -161,6 +163,7 @@ def test_answers_that_do_not_fit_into_memory_are_better_dealt_out(folder, tmp_pa
     assert "GB of memory" not in run("check", votes).stderr
 
 
+@pytest.mark.slow
 def test_a_table_of_everybody_with_very_many_rows_is_written_if_asked_for(tmp_path, monkeypatch):
     # A segment is of the personal model, whatever the verdict.
     part = pl.col("user").str.slice(1).cast(pl.Int64) % 2

@@ -69,6 +69,7 @@ def test_what_may_have_no_end_is_refused(tmp_path, kind, command):
     assert "no end" in run("rank", votes, "--items", path).stderr
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
 @pytest.mark.parametrize("how", ["<(cat v.csv)", "- < v.csv", "/dev/stdin < v.csv", "/dev/stdin < <(cat v.csv)"])
 def test_what_a_shell_hands_over_is_read(tmp_path, how):

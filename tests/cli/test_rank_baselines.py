@@ -57,6 +57,7 @@ def test_numbers_words_predictions_and_questions(name, votes, tmp_path):
     assert all(q["left"] in ITEMS and q["right"] in ITEMS and q["left"] != q["right"] for q in questions)
 
 
+@pytest.mark.slow
 def test_what_is_personal_and_what_is_not(votes):
     assert rank_json(votes, "--model", "gp-classifier", "--personal", "no")["model"]["name"] == "gp-classifier"
     ran = run("rank", votes, "--model", "gp-classifier", "--personal", "yes")

@@ -22,6 +22,7 @@ def features(tmp_path_factory):
     return path
 
 
+@pytest.mark.slow
 def test_the_numbers_are_those_of_the_library(votes, features):
     document = rank_json(
         votes, "--items", features, "--model", 'gaspk,n_components=2,gamma=exact,attributes=["size","kind"],levels=5'

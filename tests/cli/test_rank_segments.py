@@ -163,6 +163,7 @@ def test_new_people_of_one_segment_and_a_table_of_people_that_lacks_it(ran, tmp_
     ) in told.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("option", ["--by", "--segment"])
 def test_answers_may_be_called_as_a_text_is(frame, tmp_path, option):
     """Columns that may hold long texts are read last, and are read where one of them is needed."""

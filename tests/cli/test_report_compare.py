@@ -21,6 +21,7 @@ def told(ran):
     return " ".join((ran.stdout + ran.stderr).split())
 
 
+@pytest.mark.slow
 def test_the_report_shows_the_board_of_the_folder_and_how_it_was_made(few_votes, tmp_path):
     ran = run("rank", few_votes, "--seed", 3, "-c", "who=judge", "-o", tmp_path / "out", "--explain")
     assert ran.exit_code == 0, ran.output
@@ -118,6 +119,7 @@ def test_what_cannot_be_compared(results, tmp_path):
     assert "nothing" in told(ran)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["population", "joint"])
 def test_no_page_names_anybody_unless_asked_to_while_the_terminal_does(model, tmp_path):
     rng, rows = np.random.default_rng(3), ["user,left,right,winner"]

@@ -150,6 +150,7 @@ def test_a_logit_and_latent_classes_by_the_command(long, tmp_path):
     assert pl.read_csv(tmp_path / "of_classes" / "memberships.csv").columns[:2] == ["user", "class 1"]
 
 
+@pytest.mark.slow
 def test_equal_profiles_come_back_from_the_folder(tmp_path):
     rng = np.random.default_rng(5)
     task = np.repeat(np.arange(60), 3)
@@ -359,6 +360,7 @@ def test_shares_of_known_and_new_items(folder, tmp_path):
     assert json.loads(ran.stdout)["shares"][4]["share"] == table["share"][4]
 
 
+@pytest.mark.slow
 def test_it_is_said_of_whom_averages_are(folder, tmp_path):
     file = scenarios(tmp_path / "s.csv", "\n".join(["item", *(f'"{item}"' for item in KNOWN)]))
     widths = []
@@ -415,6 +417,7 @@ def test_a_price_curve_of_one_item(folder, tmp_path, rule):
     assert mine["share"][0] > mine["share"][2]
 
 
+@pytest.mark.slow
 def test_elasticities_and_the_price_that_brings_most(folder, tmp_path):
     market = tmp_path / "market.csv"
     market.write_text("item,price,screen\nours,3,large\ntheirs,2,small\n")
@@ -574,6 +577,7 @@ def test_a_model_without_attributes_says_what_to_fit(tmp_path):
     assert "holds a model of items without attributes, and shares are of described ones. Rank choices" in said(ran)
 
 
+@pytest.mark.slow
 def test_worth_of_trade_offs_advises_an_attribute_that_one_can_pay_with(tmp_path, long):
     long.write_csv(tmp_path / "choices.csv")
     assert run("rank", tmp_path / "choices.csv", "--model", "gaspk", "-o", tmp_path / "out").exit_code == 0
@@ -582,6 +586,7 @@ def test_worth_of_trade_offs_advises_an_attribute_that_one_can_pay_with(tmp_path
     assert run("show", tmp_path / "out", "--pay-with", "price").exit_code == 0
 
 
+@pytest.mark.slow
 def test_rank_says_what_attributes_are_worth_in_place_of_a_board_of_profiles(tmp_path, long):
     long.write_csv(tmp_path / "choices.csv")
     ran = run("rank", tmp_path / "choices.csv", "--model", "logit", "-o", tmp_path / "out")
@@ -605,6 +610,7 @@ def test_a_model_that_has_no_shares_names_those_that_have(tmp_path):
     assert set(names.replace(" or ", ", ").split(", ")) == can
 
 
+@pytest.mark.slow
 def test_of_one_ranking_for_all_nobody_has_part_worths_of_their_own(tmp_path, votes_frame):
     votes_frame.head(80).write_csv(tmp_path / "votes.csv")
     ran = run("rank", tmp_path / "votes.csv", "--personal", "no", "-o", tmp_path / "plain")
@@ -622,6 +628,7 @@ def test_of_one_ranking_for_all_nobody_has_part_worths_of_their_own(tmp_path, vo
     assert "question" not in said(stranger)
 
 
+@pytest.mark.slow
 def test_one_person_tells_two_models_not_apart(long, tmp_path):
     """Of one there is no interval, and so no verdict."""
     out = ranked(long.filter(pl.col("id") == "p00"), tmp_path, "--model", "logit")

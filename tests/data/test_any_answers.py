@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -83,6 +84,7 @@ def sorted_rows(answers: Comparisons) -> list[tuple]:
     return sorted(frame.with_columns(pl.col(pl.Float64) + 0.0).rows(), key=repr)
 
 
+@pytest.mark.slow
 @many
 @given(ROWS, CARRIED, RANDOMS)
 def test_order_of_rows_sides_and_names_of_tasks_make_no_difference(rows, carried, random):

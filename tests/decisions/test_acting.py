@@ -183,6 +183,7 @@ def test_what_cannot_be_decided(model, options, settings, said):
         model.decide(3, options, **settings)
 
 
+@pytest.mark.slow
 def test_examples_of_the_page_and_of_the_methods():
     page = Path(__file__).parents[2] / "docs" / "howto" / "ask-and-decide.md"
     for found in (

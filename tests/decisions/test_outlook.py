@@ -103,6 +103,7 @@ def test_a_claim_is_as_probable_as_on_the_board(tmp_path):
     assert [item for tier in tiers.items for item in tier] == board["item"].to_list()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["items", "basis"])
 def test_a_claim_is_about_the_items_that_are_left(model):
     """Against the board's draws of these items."""
@@ -153,6 +154,7 @@ def test_claims_are_judged_by_their_draws():
     assert _Claim(every, 0).holds(draws, mean).tolist() == [True, False, False]
 
 
+@pytest.mark.slow
 def test_what_is_said(monkeypatch):
     clear = Population(**FIXED | {"tie_threshold": "auto"}).fit(answers(apart=2.0, n=500)).outlook()
     assert clear.enough

@@ -463,6 +463,7 @@ def test_utilities_in_factored_form_are_conditioned_alike():
     np.testing.assert_allclose(found["score"], dense["score"], atol=1e-9)
 
 
+@pytest.mark.slow
 def test_of_many_items_a_shortlist_holds_what_is_sought():
     n = MOST_ITEMS + 300
     posterior = Factored(n)

@@ -125,6 +125,7 @@ def test_sets_of_others_are_left_out_however_they_are_given(of_five):
 
 
 # The predictions are for newcomers, and the model warns that it does not know them.
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:the model does not know")
 def test_newcomers_see_different_sets_and_each_the_same_again():
     items = {"item": [f"i{k:02d}" for k in range(70)]}  # sets are made of 60 of them

@@ -119,6 +119,7 @@ def test_a_test_set_of_ones_own_is_predicted_by_what_is_left():
     assert own.equals(holdout({"oracle": Oracle()}, DATA, n_tasks=3, random_state=5))
 
 
+@pytest.mark.slow
 def test_both_models_of_choices_beat_guessing():
     models = {
         "population": Population(basis="attributes", variance=0.5, strength=20.0, calibration=None, n_jobs=1),

@@ -64,6 +64,7 @@ def test_the_sentence(gain, lower, upper, said):
 # Keeping and saving
 
 
+@pytest.mark.slow
 def test_a_model_keeps_its_verdict_until_other_settings_or_another_fit(monkeypatch):
     data = comparisons(camps(0))
     model = Population(**FIXED).fit(data)
@@ -77,6 +78,7 @@ def test_a_model_keeps_its_verdict_until_other_settings_or_another_fit(monkeypat
     assert "verdict" not in model.report_
 
 
+@pytest.mark.slow
 def test_it_does_not_depend_on_which_of_the_two_was_fitted():
     data = comparisons(camps(0))
     one, other = (Population(personal=own, **FIXED).fit(data).verdict() for own in (True, False))

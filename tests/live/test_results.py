@@ -93,6 +93,7 @@ def test_results_are_bars_with_ones_own_beside(place):
     assert "you would choose it in" in own
 
 
+@pytest.mark.slow
 def test_the_room_the_picture_and_the_code(place):
     address, _, tokens = place
     anybody = browser(address)

@@ -74,6 +74,7 @@ def place(tmp_path):
         yield address, host, ruler, token
 
 
+@pytest.mark.slow
 def test_the_form_holds_every_setting_and_changes_what_was_changed(place):
     _, host, ruler, _ = place
     page = ruler.get("/o/ideas/settings").text

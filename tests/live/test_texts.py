@@ -106,6 +106,7 @@ def test_templates_say_nothing_by_themselves():
         assert set(words) <= {"SVG", "PNG"}, name
 
 
+@pytest.mark.slow
 def test_every_refusal_has_words_and_no_others_have():
     calls = (node for node in trees(*LIVE) if isinstance(node, ast.Call))
     refused = {said(node.args[0]) for node in calls if getattr(node.func, "id", "") == "Refused"}
@@ -209,6 +210,7 @@ def like(text):
     return re.sub(r"\\{\w*\\}", ".+", re.escape(text))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("language", OTHERS)
 def test_pages_say_nothing_in_english(tmp_path, language):
     more = {"public": True, "proposals": True, "own_ranking": 1, "consent": "Kkk.", "retention_days": 1}
@@ -343,6 +345,7 @@ def python(code, folder):
     return subprocess.run([sys.executable, *code], capture_output=True, text=True, env=told, timeout=120, check=False)
 
 
+@pytest.mark.slow
 def test_a_folder_of_the_servers_owner(tmp_path):
     (tmp_path / "pt_BR.po").write_text(HEADER + DONE.replace("Grazie", "Obrigado"), encoding="utf-8")
     (tmp_path / "de.po").write_text(HEADER + DONE.replace("Grazie", "Vergelt’s Gott"), encoding="utf-8")

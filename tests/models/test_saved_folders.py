@@ -129,6 +129,7 @@ def test_a_file_that_may_not_be_read_is_not_called_damaged(folder, name, monkeyp
         load(folder)
 
 
+@pytest.mark.slow
 def test_a_compressed_array_is_refused_whatever_size_the_archive_gives_it(folder):
     with np.load(folder / "arrays.npz") as archive:
         sizes = {name: archive[name].nbytes + 128 for name in archive.files}

@@ -45,6 +45,7 @@ def test_unfitted_it_shows_what_is_not_the_default_and_is_cloned(model):
     assert again._repr_html_() is None
 
 
+@pytest.mark.slow
 def test_a_notebook_shows_the_board_and_the_verdict(model):
     html = model._repr_html_()
     read = Page(html)
@@ -58,6 +59,7 @@ def test_a_notebook_shows_the_board_and_the_verdict(model):
     assert "No verdict yet" not in told
 
 
+@pytest.mark.slow
 def test_the_report_is_one_file_that_is_replaced_only_when_that_is_said(model, tmp_path):
     path = tmp_path / "board.html"
     assert model.report(path, title="Tea or milk") is None
@@ -72,6 +74,7 @@ def test_the_report_is_one_file_that_is_replaced_only_when_that_is_said(model, t
     assert [one.name for one in tmp_path.iterdir()] == ["board.html"]
 
 
+@pytest.mark.slow
 def test_what_cannot_be_written_is_said(model, tmp_path):
     with pytest.raises(DataError, match=r"is a folder, and the report needs a file. Give another name with path"):
         model.report(tmp_path)

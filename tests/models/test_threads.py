@@ -244,6 +244,7 @@ def collecting() -> Iterator[None]:
 
 
 # Python before 3.11.8 and 3.12.2 reads literals, such as the headers of NumPy's arrays, in one thread at a time only.
+@pytest.mark.slow
 def test_many_threads_load_at_once(tmp_path, restless):
     model = fitted("pooled")
     model.save(tmp_path / "model")

@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import pytest
+
 TUTORIAL = Path(__file__).parents[2] / "docs" / "tutorials" / "live.md"
 AT_MOST = 5  # commands until somebody can answer
 
@@ -52,6 +54,7 @@ def serving(command: str, environment: dict[str, str]):
             server.terminate()
 
 
+@pytest.mark.slow
 def test_five_commands_lead_to_the_first_answer_of_a_telephone(browser, tmp_path, monkeypatch):
     text = TUTORIAL.read_text(encoding="utf-8")
     before, answering, rest = re.split(r"^## (?:Answer it|Watch it)$", text, flags=re.M)

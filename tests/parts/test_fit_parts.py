@@ -54,6 +54,7 @@ def model(crowd):
     return fitted(crowd, **GIVEN)
 
 
+@pytest.mark.slow
 def test_equal_profiles_of_a_task_stay_as_many_in_parts(tmp_path):
     rng = np.random.default_rng(3)
     n = 40 * 5
@@ -106,6 +107,7 @@ def test_strangers_are_predicted_as_fit_does(crowd, tmp_path):
         np.testing.assert_allclose(many.predict_parts(pairs), one.predict_proba(pairs), rtol=0.0, atol=CONVERGED)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("named", [False, True])
 def test_the_side_is_a_covariate_once(tmp_path, named):
     """Where the answers are read with ``side=yes``, and where a covariate is called so."""
@@ -130,6 +132,7 @@ CARRIED = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("carried", CARRIED)
 def test_parts_may_hold_nobody_and_not_all_that_there_is(tmp_path, carried):
     """Two people in four parts, one of whom alone says "much"."""
@@ -438,6 +441,7 @@ class Dying(Executor):
         return future
 
 
+@pytest.mark.slow
 def test_a_pool_that_died_is_said_and_the_fit_goes_on_with_another(crowd, model, tmp_path):
     with pytest.raises(DataError, match="lost a worker at part 1"):
         fitted(crowd, tmp_path / "work", Dying(10), **GIVEN)
@@ -547,6 +551,7 @@ def ray(tmp_path):
     (tmp_path / "ray.py").write_text(_RAY)
 
 
+@pytest.mark.slow
 def test_a_fit_by_ray_is_the_same_and_says_nothing_of_an_end(crowd, model, ray, tmp_path, monkeypatch, capfd):
     monkeypatch.setitem(sys.modules, "ray", None)  # what is there is put back
     monkeypatch.delitem(sys.modules, "ray")
@@ -555,6 +560,7 @@ def test_a_fit_by_ray_is_the_same_and_says_nothing_of_an_end(crowd, model, ray, 
     assert capfd.readouterr().err == ""
 
 
+@pytest.mark.slow
 def test_a_fit_that_ray_ends_says_what_to_do(crowd, ray, tmp_path):
     code = (
         "import sys, predilect\npredilect.Population(n_jobs=1, **eval(sys.argv[1])).fit_parts(sys.argv[2], pool='ray')"
@@ -609,6 +615,7 @@ def test_a_new_day_begins_where_the_last_one_ended(tmp_path):
     assert warm.part(0).update(user="a new one", left="item 1", right="item 2", outcome=1).n_answers_ == 801.0
 
 
+@pytest.mark.slow
 def test_parts_in_which_not_all_grades_occur(tmp_path):
     """Answers are counted by grade in each part, and added up."""
     rng = np.random.default_rng(0)

@@ -39,6 +39,7 @@ def test_what_no_text_holds(text, what):
     assert bool(wrong_in(text)) == bool(what)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(600)  # where it fails, to find the smallest walk that does
 def test_a_short_walk_through_the_command(monkeypatch):
     monkeypatch.setattr(

@@ -25,6 +25,7 @@ def walk(machine: type[PollWalk], n: int, n_steps: int) -> None:
     run_state_machine_as_test(machine, settings=told)
 
 
+@pytest.mark.slow
 def test_a_poll_keeps_its_word_whatever_is_done():
     walk(PollWalk, 4, 20)
 

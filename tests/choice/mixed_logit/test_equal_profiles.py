@@ -59,6 +59,7 @@ def test_the_conditional_logit_counts_every_alternative(n_tasks):
     assert score == pytest.approx(-found.fun / n_tasks, abs=2.0 / n_tasks)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Gibbs sampler stopped")  # few draws are the same draws
 @pytest.mark.parametrize(
     "settings",

@@ -117,6 +117,7 @@ def test_an_answer_less_changes_the_errors():
     assert isinstance(half, Comparisons)
 
 
+@pytest.mark.slow
 def test_the_ratio_of_likelihoods_tests_what_was_left_out():
     b, _ = conditional_logit(whole := tasks(DATA, NAMES))
     c, _ = conditional_logit(part := tasks(DATA, NAMES[:1]))

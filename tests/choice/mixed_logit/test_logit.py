@@ -198,6 +198,7 @@ def test_classes_have_clustered_errors_too():
         np.testing.assert_allclose(table[name].sort(), model.classes()["sd"].sort(), rtol=1e-3)
 
 
+@pytest.mark.slow
 def test_a_tie_is_one_answer_for_robust_errors():
     frame, items, D, said, _ = pairs_study(n_people=200, n_pairs=2, ties=1.5)
     assert (said == 0.5).mean() > 0.4

@@ -132,6 +132,7 @@ def test_slopes_are_finite_differences_and_nests_of_one_have_no_parameter():
     np.testing.assert_allclose(problem.scores_of_answers(theta).sum(axis=0), slope, rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_what_was_true_is_found_and_a_logit_is_worse():
     inside, better = 0, 0
     for seed in range(6):

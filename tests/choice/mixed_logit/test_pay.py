@@ -59,6 +59,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_mean_and_median_over_people_are_those_of_people_who_are_drawn(case):
     law, columns = CASES[case]
@@ -127,6 +128,7 @@ def test_a_price_that_hardly_matters_makes_amounts_that_are_large_and_no_nan():
     assert not np.isnan([*table["mean"], *table["mean_upper"], *table["lower"]]).any()
 
 
+@pytest.mark.slow
 def test_one_in_a_hundred_may_make_most_of_a_mean():
     columns = columns_of(MIXED)
     tops = [pay_of_people(law_of([MEAN], [np.diag([s, 0.1, 0.1, 0.1])], [1.0]), columns, 0).top[5] for s in (0.5, 2.5)]

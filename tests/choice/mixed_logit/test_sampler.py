@@ -228,6 +228,7 @@ def test_the_population_and_the_people_are_found_again():
     np.testing.assert_allclose(spread, np.sqrt(np.diagonal(back @ total @ back.T)), rtol=0.15)
 
 
+@pytest.mark.slow
 def test_classes_are_found_again():
     one = choices(1, n_users=90, mean=np.array([2.0, -2.0]), Omega=0.1 * np.eye(2))
     other = choices(1, n_users=45, mean=np.array([-2.0, 2.0]), Omega=0.1 * np.eye(2))

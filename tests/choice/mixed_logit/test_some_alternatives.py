@@ -71,6 +71,7 @@ def model():
     return fitted(distributions="fixed")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SETTINGS)
 def test_the_likelihood_is_that_of_columns_made_by_hand(name):
     given = SETTINGS[name]

@@ -29,6 +29,7 @@ def test_constant_features_and_rows_that_are_alike():
     assert median_distance_scales(two, "distance")[1] == median_distance_scales(X[:, :1], "distance")[0] / X[:, 0].std()
 
 
+@pytest.mark.slow
 def test_many_rows_are_drawn_by_the_seed():
     rows = np.random.default_rng(1).normal(size=(2500, 2))
     one, same, other = (median_distance_scales(rows, "distance", seed) for seed in (0, 0, 1))

@@ -61,6 +61,7 @@ def test_effects_of_covariates_are_learned_beside_what_moves():
     np.testing.assert_allclose(next(found.chain.utilities()), dense.covariance[np.ix_(last, last)], atol=ITERATIVE)
 
 
+@pytest.mark.slow
 def test_expectation_propagation_is_that_of_the_dense_process():
     """Site by site there, and in parallel here."""
     rng = np.random.default_rng(5)

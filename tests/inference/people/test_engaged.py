@@ -137,6 +137,7 @@ def test_nine_clickers_of_thirty_are_not_drawn_to_none():
     assert rate_of_clickers(told, np.zeros(30))[1] == pytest.approx(10.0 / 33.0, abs=0.01)
 
 
+@pytest.mark.slow
 def test_the_evidence_of_a_person_is_that_of_a_consensus_learned_from_the_others(crowd):
     """Against the mean of exact evidences over draws of that consensus."""
     law, C, w = plain_law(N_ITEMS), 0.04 * np.eye(N_ITEMS), 0.7

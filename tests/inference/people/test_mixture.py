@@ -56,6 +56,7 @@ def test_directions_are_of_unit_variance_and_the_leading_ones():
     assert abs(np.corrcoef(A[:, 0], taste)[0, 1]) > 0.9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("held", [False, True])
 def test_em_gains_with_every_iteration_until_it_rests(held):
     _, crowd = crowd_of(camps(2))
@@ -109,6 +110,7 @@ def test_resampled_crowds_are_those_of_passes_over_people():
         np.testing.assert_allclose(together, alone, rtol=EXACT)
 
 
+@pytest.mark.slow
 def test_camps_are_told_apart_and_held_out_people_say_so():
     _, crowd = crowd_of(camps(3))
     found = whole(crowd, 2, 0)

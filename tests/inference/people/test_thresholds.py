@@ -41,6 +41,7 @@ def test_curvature_of_the_evidence_of_one_answer(largest_state):
     assert abs((up - down) / (2.0 * step) - evidence(people, theta).ties[0, 1]) < ITERATIVE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("largest_state", [600, 0])
 def test_each_threshold_rests_where_a_search_finds_it(largest_state):
     people = replace(laid_out(ROWS), largest_state=largest_state)

@@ -106,6 +106,7 @@ def test_answers_that_are_as_the_model_says_change_nothing():
     assert calibration(HeldOut(*(column[:0] for column in columns))) == NOTHING
 
 
+@pytest.mark.slow
 def test_what_cannot_be_told_stays():
     *others, kind = calibrated_margins(7, 20_000, Calibration(0.4, 1.3), 0.6)
     assert calibration(HeldOut(*others, kind)).unseen_ratio > 1.2
@@ -126,6 +127,7 @@ def test_rows_weigh_as_their_copies_and_somebody_without_other_answers_has_seen_
     assert calibration(HeldOut(outcome, mean, var, 2.0 * weight, delta, silent)) == one
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("delta", [0.0, 0.6])
 def test_answers_that_had_no_chance_are_lapses_and_hide_nothing_else(delta, monkeypatch):
     truth = Calibration(0.2)

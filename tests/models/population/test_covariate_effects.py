@@ -114,6 +114,7 @@ def test_a_set_has_no_left_side(settings):
         model.update(answer, reading={"side": True})
 
 
+@pytest.mark.slow
 def test_what_says_no_side_is_an_answer_to_a_model_that_has_one():
     frame, _ = crowd(2, side=0.8)
     model = Population(**FIXED).fit(Comparisons.from_frame(frame, reading={"side": True}))
@@ -125,6 +126,7 @@ def test_what_says_no_side_is_an_answer_to_a_model_that_has_one():
         model.update({"user": [1], "winner": [0], "loser": [3]}, reading={"side": True})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", MODELS)
 def test_a_length_that_is_liked_is_taken_off_the_board(settings):
     frame, _ = crowd(6, n_items=4, n=40)
@@ -154,6 +156,7 @@ def test_a_length_that_is_liked_is_taken_off_the_board(settings):
     assert (longer - equal)[0] == pytest.approx(500 * found["effect"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", MODELS)
 def test_an_answer_counts_with_its_covariates_and_can_be_taken_back(settings):
     frame, _ = crowd(8, side=0.5, length=0.4)
@@ -176,6 +179,7 @@ def test_an_answer_counts_with_its_covariates_and_can_be_taken_back(settings):
     assert model.comparisons_ == Comparisons.from_frame(frame, columns={"covariates": ["length"]}).with_side()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", MODELS)
 def test_a_covariate_that_is_not_there_is_equal_everywhere(settings):
     """An answer by name, frames and comparisons: the same as with a difference of 0."""
@@ -200,6 +204,7 @@ def test_a_covariate_that_is_not_there_is_equal_everywhere(settings):
     np.testing.assert_allclose(model.predict_margin(answer), before, rtol=1e-8)
 
 
+@pytest.mark.slow
 def test_a_part_of_a_covariate_is_refused():
     frame, _ = crowd(8, length=0.4)
     model = Population(**FIXED).fit(Comparisons.from_frame(frame, columns={"covariates": ["length"]}))
@@ -224,6 +229,7 @@ def test_a_part_of_a_covariate_is_refused():
         Population().fit(half, columns={"covariates": ["length"]})
 
 
+@pytest.mark.slow
 def test_the_table_of_people_says_how_often_each_chose_the_left():
     frame, _ = crowd(12, side=0.5)
     model = Population(**FIXED).fit(frame)

@@ -143,6 +143,7 @@ def test_nothing_of_an_erased_person_is_left(kind, ids, loaded, tmp_path):
 AGAINST_THE_CROWD = ["agreement", "infit", "infit_z", "outfit", "outfit_z", "misfit"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("who", [ZOE, LATE])
 @pytest.mark.parametrize("kind", PERSONAL)
 def test_everybody_else_is_as_before_to_the_bit_and_the_erased_is_nobody_known(kind, who, tmp_path):
@@ -241,6 +242,7 @@ def test_who_cannot_be_erased():
         alone.forget(user="ann")
 
 
+@pytest.mark.slow
 def test_all_but_one_person_may_be_erased(tmp_path):
     of = IDS["text"]
     for kind in KINDS:

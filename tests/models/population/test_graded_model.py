@@ -168,6 +168,7 @@ def test_half_of_the_answers_without_a_grade(settings):
     assert (model.comparisons_.grade == 0).any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", [{"n_jobs": 1}, {"personal": False}])
 def test_everything_is_chosen_on_graded_answers_too(settings):
     frame, outcome = crowd(n_users=25, n=14)

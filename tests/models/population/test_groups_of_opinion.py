@@ -30,6 +30,7 @@ def model(rows):
     return Population(**FIXED).fit(frame(rows))
 
 
+@pytest.mark.slow
 def test_two_camps_are_found_and_who_agrees_has_none(model):
     found = model.groups()
     assert found.outcome == "groups"
@@ -58,6 +59,7 @@ def test_the_same_answers_give_the_same_bits(rows, model):
     assert again == model.groups()
 
 
+@pytest.mark.slow
 def test_names_of_people_and_items_play_no_part(rows, model):
     table = frame(rows)
     rename = {f"i{k}": f"{'zebra' * (k % 2)}x{9 - k}" for k in range(6)}

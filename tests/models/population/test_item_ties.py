@@ -102,6 +102,7 @@ def test_questions_know_that_a_tie_is_likelier_for_some_items(personal):
     )
 
 
+@pytest.mark.slow
 def test_the_spread_is_found_by_the_evidence_and_none_where_items_tie_alike():
     frame, outcome, _ = crowd(taste=0.0)
     assert 0.3 < spread_of_item_ties(answers(frame, outcome)) < 1.0
@@ -156,6 +157,7 @@ def test_a_bad_spread_is_refused():
             Population(tie_threshold=bad).fit(answers(frame, outcome))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("personal", [True, False])
 def test_without_ties_items_have_no_factors(personal):
     frame, outcome, _ = crowd(n=600)
@@ -168,6 +170,7 @@ def test_without_ties_items_have_no_factors(personal):
         graded.update(user=0, left=0, right=1, outcome=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("personal", [True, False])
 def test_a_threshold_that_is_given_stays_with_factors_of_items(personal):
     frame, outcome, _ = crowd(n=1500)

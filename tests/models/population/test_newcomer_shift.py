@@ -187,6 +187,7 @@ def test_a_newcomers_utilities_are_dense_conditioning_with_the_mean_shifted(mode
     np.testing.assert_array_equal(one.posterior_.prior().mean, posterior.m)
 
 
+@pytest.mark.slow
 def test_people_of_the_fit_are_as_without_it_to_the_bit(model, plain):
     asked = {"user": list(range(24)), "left": [0, 1, 2] * 8, "right": [3, 4, 5] * 8}
     with_it, without = fitted(), fitted(0.0)

@@ -46,6 +46,7 @@ def assert_same(one, other, tolerance=ITERATIVE, names=None):
         np.testing.assert_allclose(one[column], other[column], atol=tolerance)
 
 
+@pytest.mark.slow
 def test_what_moves_is_found_and_forecasts_gain():
     made = league(7)
     found = fitted(*made[:2], drift="auto")
@@ -58,6 +59,7 @@ def test_what_moves_is_found_and_forecasts_gain():
     assert any("Ratings move" in line for line in found.describe())
 
 
+@pytest.mark.slow
 def test_items_that_stay_are_found_to_stay():
     assert found_to_move(4, 0.0) == 0.0
     made = league(1, n_items=6, n_games=300, share=0.0)
@@ -80,6 +82,7 @@ def test_without_times_in_use_it_is_the_pooled_model_to_the_bit():
     assert "drift" not in off.report_
 
 
+@pytest.mark.slow
 def test_sides_rows_and_copies_make_no_difference():
     games, outcome, _ = small()
     swapped = games | {"left": games["right"], "right": games["left"]}
@@ -106,6 +109,7 @@ def test_names_make_no_difference():
     assert_same(other, board(model()))
 
 
+@pytest.mark.slow
 def test_where_the_clock_begins_and_its_unit_make_no_difference():
     games, outcome, _ = small()
     shifted = fitted(games | {"time": games["time"] * 24.0 + 1e4}, outcome, drift=(GIVEN[0], GIVEN[1] * 24.0))
@@ -117,6 +121,7 @@ def test_where_the_clock_begins_and_its_unit_make_no_difference():
     assert searched[1].drift_.length == pytest.approx(24.0 * searched[0].drift_.length, rel=1e-3)
 
 
+@pytest.mark.slow
 def test_the_same_answers_give_the_same_bits():
     games, outcome, _ = small()
     one, two = (fitted(games, outcome, drift=True) for _ in range(2))
@@ -178,6 +183,7 @@ def test_saved_is_loaded(tmp_path):
     assert (tmp_path / "n" / "arrays.npz").read_bytes() == (tmp_path / "m" / "arrays.npz").read_bytes()
 
 
+@pytest.mark.slow
 def test_dates_are_days_and_come_back_as_dates():
     games, outcome, _ = small()
     first = datetime.date(2024, 1, 1)
@@ -191,6 +197,7 @@ def test_dates_are_days_and_come_back_as_dates():
     assert any("days" in line and str(max(days)) in line for line in texts.describe())
 
 
+@pytest.mark.slow
 def test_sides_covariates_and_grades_are_learned_beside_it():
     rng = np.random.default_rng(4)
     made = league(2, n_items=5, n_games=600)
@@ -219,6 +226,7 @@ def test_choices_of_several_have_a_time_each():
     assert found.report_["fit"]["method"] == "Newton over time"
 
 
+@pytest.mark.slow
 def test_many_times_are_taken_together_and_said():
     made = league(1, n_items=6, n_games=1500)
     found = fitted(*made[:2])

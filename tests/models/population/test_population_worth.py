@@ -162,6 +162,7 @@ def test_shares_beyond_what_was_seen_are_told(model):
         model.worth.price_curve(["far", "i2"], "far", "price", [3.0, 6.0], items=new | {"size": [0.0, 0.0]})
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_bits_and_order_of_items_does_not_matter(model):
     table = model.worth.parts()
     assert table.equals(model.worth.parts())

@@ -191,6 +191,7 @@ def test_without_features_a_second_copy_has_the_items_own_utility():
     np.testing.assert_allclose(model.predict_choice(asked), expected, atol=0.012)
 
 
+@pytest.mark.slow
 def test_models_of_pairs_leave_copies_out():
     answers = Comparisons.from_frame(profiles())
     merged = answers.by_pairs()

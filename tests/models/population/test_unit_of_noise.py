@@ -51,6 +51,7 @@ def test_it_widens_scores_by_their_size_and_moves_no_order(model):
     np.testing.assert_allclose(np.diag(model.utility_distribution()[1]), variance)
 
 
+@pytest.mark.slow
 def test_chances_are_as_in_a_unit_that_is_sure(model):
     other = Population(**DIFFERING).fit(answers_of(40, 6))
     calibration = replace(other.posterior_.calibration, unit_sd=0.0)
@@ -84,6 +85,7 @@ def test_one_answer_of_everybody_says_nothing_of_it():
     assert model.hyperparameters_.unit_sd == pytest.approx(expected, rel=0.03)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n_people", "given"), [(40, {"variance": 1.0}), (201, {})])
 def test_it_is_sure_where_the_scale_is_given_or_a_crowd_tells_it(n_people, given):
     assert Population(**DIFFERING, **given).fit(answers_of(n_people, 3)).hyperparameters_.unit_sd == 0.0

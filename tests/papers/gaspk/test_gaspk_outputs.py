@@ -445,6 +445,7 @@ def test_a_column_of_the_caller_is_not_replaced(linear):
         model.accept({"mean": [1.0]})
 
 
+@pytest.mark.slow
 def test_market_shares_are_means_over_the_people(wide):
     ids = list(wide.items_.ids)[:3]
     table = pl.DataFrame(wide.worth.simulate({"now": ids}))

@@ -61,6 +61,7 @@ def test_far_from_all_answers_draws_are_those_of_the_prior(alike):
     assert abs(draws.mean()) < 0.2 * draws.std()
 
 
+@pytest.mark.slow
 def test_shares_have_intervals_of_the_respondents_and_wider_ones_of_the_population(kinds):
     market = ["new", "old"]
     of_all, of_these = (

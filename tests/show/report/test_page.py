@@ -92,6 +92,7 @@ def sound(text: str) -> Page:
     return read
 
 
+@pytest.mark.slow
 def test_the_page_is_sound_and_says_what_the_board_says(model):
     told = contents_of(model, title="Tea & <milk>")
     read = sound(page(told))
@@ -105,6 +106,7 @@ def test_the_page_is_sound_and_says_what_the_board_says(model):
     assert len({one["aria-label"] for one in read.all("svg")}) == 5
 
 
+@pytest.mark.slow
 def test_columns_that_a_phone_has_no_room_for_are_said_below_the_name(model):
     text = page(contents_of(model))
     hidden = [int(n) for n in re.findall(r":nth-child\((\d)\)", text.split("</style>")[0])]
@@ -160,6 +162,7 @@ CAUSES = {
 }
 
 
+@pytest.mark.slow
 def test_nobody_is_named_in_a_page_unless_asked_for(tmp_path):
     table, ids, people = people_of_all_kinds()
     settings = FIXED | {"consistency": 1.0}
@@ -228,6 +231,7 @@ def test_a_model_that_makes_nothing_of_segments_of_people_has_a_page_without():
         plot.segments(model)
 
 
+@pytest.mark.slow
 def test_attributes_are_left_out_for_many_people_and_that_is_said(monkeypatch):
     items = {"item": list(range(6)), "price": [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]}
     fitted = Population(**FIXED, feature_weight=0.5, length_scale=1.0).fit(comparisons(camps(0)), items=items)
@@ -238,6 +242,7 @@ def test_attributes_are_left_out_for_many_people_and_that_is_said(monkeypatch):
     assert "Part-worths" not in read.text
 
 
+@pytest.mark.slow
 def test_a_loaded_model_has_a_page_that_says_what_was_not_checked(model, tmp_path):
     model.save(tmp_path / "model")
     read = sound(page(contents_of(load(tmp_path / "model"))))
@@ -245,6 +250,7 @@ def test_a_loaded_model_has_a_page_that_says_what_was_not_checked(model, tmp_pat
     assert "The same in the answers" not in read.text
 
 
+@pytest.mark.slow
 def test_what_does_not_converge_is_a_warning_on_the_page(model):
     short = Population(**{**FIXED, "max_iter": 1, "tol": 1e-12})
     with pytest.warns(ConvergenceWarning):
@@ -271,6 +277,7 @@ def board_of(n_items: int) -> pl.DataFrame:
     })  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n_items", "most"), [(200, 400_000), (1000, 1_500_000), (10_000, 1_500_000)])
 def test_a_page_of_many_items_is_of_the_size_that_is_promised_and_says_what_is_left_out(
     model, monkeypatch, n_items, most
@@ -368,6 +375,7 @@ def test_a_change_of_taste_is_found_and_items_that_come_and_go_are_named():
         changes_between(new, other, SCALES["probit"], "old")
 
 
+@pytest.mark.slow
 def test_boards_of_two_kinds_of_models_are_not_compared(model):
     """Their scales differ: on the same answers, items of the pooled board would have changed more than chance."""
     pooled = Population(personal=False, **FIXED).fit(model.comparisons_)

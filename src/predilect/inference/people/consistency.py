@@ -73,17 +73,21 @@ def _evidence(
     return _Evidence(at, value, slope)
 
 
+def _each(rows: FloatArray, by: FloatArray, n: int) -> list[FloatArray]:
+    """Products of each row with those of a matrix, in n parts: one by one, to the same bits in whatever crowd."""
+    return np.split(np.array([by @ one for one in rows]), n, axis=1)
+
+
 def intervals_of_consistency(
     people: People, sites: Sites, law: Law, delta: float, spread: float, unit: float, *, unsure: bool,
     executor: ThreadPoolExecutor | None = None,
 ) -> tuple[FloatArray, FloatArray]:  # fmt: skip
     """Ends of 95 % intervals of each person's consistency a_u, which hold the one found, (n_users,) each.
 
-    At the ``spread`` over people; if that is ``unsure``, of which held-out answers mostly choose too small a one, over
-    all. With Z_u(θ) the evidence of u's answers at log a_u = θ, and the consensus as it was found, the spread σ has a
-    posterior by Π_u ∫ Z_u(θ) N(θ; 0, σ²) dθ of who does not click, and θ_u is of the mixture. By v = σ² / Σ_u (1 -
-    var(θ_u | σ) / σ²), how unsure these people leave where the median person is, the ends move further away from the
-    median of θ_u.
+    Of θ = log a_u given its prior N(0, σ²) and the evidence Z_u(θ) of u's answers, the consensus as it was found. σ is
+    the ``spread``; if that is ``unsure``, as held-out answers mostly choose too small a one, it has a posterior by
+    Π_u ∫ Z_u(θ) N(θ; 0, σ²) dθ of who does not click, and θ is of the mixture. Then the ends move further away from the
+    median, by v = σ² / Σ_u (1 - var(θ_u | σ) / σ²), how unsure these people leave where the median person is.
 
     Notes
     -----
@@ -92,21 +96,25 @@ def intervals_of_consistency(
     evidence = _evidence(people, sites, law, delta, spread, unit, executor)
     spreads, weight = (_SPREADS, _WEIGHTS) if unsure else (np.array([spread]), np.ones(1))
     prior = np.exp(-0.5 * (_LOGS / spreads[:, None]) ** 2) / spreads[:, None]
+    moments = np.concatenate([prior * _LOGS**n for n in range(3)])
     share = np.where(np.diff(people.answer_ptr) > 0, people.engaged, 0.0)
     blocks = [slice(first, first + _AT_ONCE) for first in range(0, people.n_users, _AT_ONCE)]
     log_told, known = np.zeros(len(spreads)), np.zeros(len(spreads))
     for who in blocks:
-        at = evidence.on_grid(who)
-        total, first, second = (np.maximum(at @ (prior * _LOGS**n).T, _LEAST if n == 0 else -np.inf) for n in range(3))
+        total, first, second = _each(evidence.on_grid(who), moments, 3)
+        total = np.maximum(total, _LEAST)
         log_told += share[who] @ np.log(total)
         known += share[who] @ np.clip(1.0 - (second / total - (first / total) ** 2) / spreads**2, 0.0, 1.0)
     weight = weight * np.exp(log_told - log_told.max())
     weight /= weight.sum()
-    level = float(weight @ (spreads**2 / np.maximum(known, 1.0)))  # of nobody told of: the law of one
+    # Where hardly anything is known, that of one person; who gives the spread gives the unit.
+    level = float(weight @ (spreads**2 / np.maximum(known, 1.0))) if unsure else 0.0
     ends = np.empty((3, people.n_users))
     for who in blocks:
         at = evidence.on_grid(who)
-        density = at * ((weight / np.maximum(at @ prior.T, _LEAST)) @ prior)
+        (total,) = _each(at, prior, 1)
+        (mixed,) = _each(weight / np.maximum(total, _LEAST), prior.T, 1)
+        density = at * mixed
         below = np.cumsum(density, axis=1)
         below = (below - 0.5 * density) / below[:, -1:]
         for end, share_below in zip(ends, (0.025, 0.5, 0.975), strict=True):
