@@ -7,6 +7,7 @@ import math
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -301,88 +302,120 @@ def judge(
 
     if why := _too_little(comparisons, some, fold):
         return verdict({q: not_judged(q, why if q == "personal" else _SAME) for q in questions})
-
     n_runs = 2 + len({"features", "covariates"}.intersection(questions))
     n_runs += estimator.get_params().get("consistency", 0.0) != 0.0
     trial = JudgingFolds(some, fold, tie_threshold, watch, n_runs=n_runs)
-    given = estimator.tol
-    tolerance = _TOLERANCE if isinstance(given, str) else max(given, _TOLERANCE)
-    base = clone(estimator).set_params(strict=False, tol=tolerance)
-    seed = int(seeds[2].generate_state(1)[0])
-    contests: dict[str, Contest] = {}
+    tolerance = _TOLERANCE if isinstance(estimator.tol, str) else max(estimator.tol, _TOLERANCE)
+    judging = _Judging(
+        trial, clone(estimator).set_params(strict=False, tol=tolerance), features, known,
+        comparisons.n_users, n_bootstrap, int(seeds[2].generate_state(1)[0]),
+    )  # fmt: skip
+    for question in questions:
+        judging.ask(question)
+    return verdict(judging.contests, tuple(trial.notes), judging.shares())
 
-    def hold(question: str, model: FloatArray, baseline: FloatArray) -> None:
-        contests[question] = judged(
-            _contest(question, trial, model, baseline, n_bootstrap, seed), comparisons.n_users, some.n_users
-        )
 
-    favoured: FloatArray | None = None
-    islands = trial.islands() if has_features else None
-    try:
+@dataclass
+class _Judging:
+    """One question after the other, by fits to the folds: personal rankings first, which the others build on."""
+
+    trial: JudgingFolds
+    base: Any  # estimator
+    features: ItemFeatures | None
+    known: Mapping[str, Any] | None
+    n_users: int  # of whom those of the trial are some
+    n_bootstrap: int
+    seed: int
+    contests: dict[str, Contest] = field(default_factory=dict)
+    favoured: FloatArray | None = None  # predictions of personal rankings or of one for all, whichever are better
+
+    def ask(self, question: str) -> None:
+        """One question, or why it has no answer."""
+        others = {"features": self._features, "ties": self._ties, "covariates": self._covariates}
+        try:
+            if question == "personal":
+                self._personal()
+            elif self.favoured is None:
+                self.contests[question] = not_judged(question, _SAME)
+            else:
+                others[question](self.favoured)
+        except DataError as error:
+            self.contests[question] = not_judged(question, _untried(error))
+
+    def shares(self) -> tuple[Reliability, ...]:
+        """How often what is said with some probability happens; of a choice only pairs with the chosen one are rows."""
+        held = self.trial.asked
+        if self.favoured is None or held.joint:
+            return ()
+        return reliability(held.outcome, self.favoured[:, :3], held.user, with_moderate_counts(held).weight)
+
+    def _hold(self, question: str, model: FloatArray, baseline: FloatArray) -> None:
+        contest = _contest(question, self.trial, model, baseline, self.n_bootstrap, self.seed)
+        self.contests[question] = judged(contest, self.n_users, self.trial.comparisons.n_users)
+
+    def _with(self, **settings: Any) -> Any:
+        return clone(self.base).set_params(**settings)
+
+    @cached_property
+    def _islands(self) -> list[BoolArray] | None:
+        return self.trial.islands() if self.features is not None and self.features.matrix.shape[1] else None
+
+    def _personal(self) -> None:
+        trial, contests = self.trial, self.contests
         # Personal first: if it fails, on thousands of items say, it should do so before the other is fitted.
-        personal = trial.run("personal rankings", clone(base).set_params(personal=True), features, known=known)
-        all_as_one = clone(base).set_params(personal=False)
-        if islands is not None:
+        personal = trial.run("personal rankings", self._with(personal=True), self.features, known=self.known)
+        chosen, all_as_one = trial.chosen["personal rankings"], self._with(personal=False)
+        if self._islands is not None:
             # With the basis of the personal rankings: its own choice would be the items, which take long to fit, and
             # of which there is nothing to learn where each is one person's.
-            chosen = trial.chosen["personal rankings"]
             all_as_one.set_params(**{name: chosen[name] for name in ("basis", "n_inducing") if name in chosen})
-        pooled = trial.run("one ranking for all", all_as_one, features)
-        hold("personal", personal, pooled)
-        baseline, chosen = pooled, trial.chosen["personal rankings"]
+        pooled = trial.run("one ranking for all", all_as_one, self.features)
+        self._hold("personal", personal, pooled)
+        baseline = pooled
         differs = bool(chosen.get("consistency", 0.0) or chosen.get("clickers", 0.0))
-        asked = [base.get_params().get(name, 0.0) for name in ("consistency", "clickers")]
+        asked = [self.base.get_params().get(name, 0.0) for name in ("consistency", "clickers")]
         # Or consistency would be called taste. What people's consistency, and who clicks at random, are to personal
         # rankings they are to one ranking too; else it finds its own.
         if asked != [0.0, 0.0] and (differs or contests["personal"].outcome == "better"):
-            alike = clone(base).set_params(
-                personal=True, user_features=False, tie_threshold=chosen["tie_threshold"], **base._of_one_mind
+            alike = self._with(
+                personal=True, user_features=False, tie_threshold=chosen["tie_threshold"], **self.base._of_one_mind
             )
             if differs:
                 alike.set_params(**{name: chosen[name] for name in ("consistency", "clickers")})
-            careful = trial.run("one ranking for all, with consistency", alike, features)
-            hold("consistency", careful, pooled)
+            careful = trial.run("one ranking for all, with consistency", alike, self.features)
+            self._hold("consistency", careful, pooled)
             if contests["consistency"].outcome == "better":
                 of_all = contests["personal"]
-                hold("personal", personal, careful)
+                self._hold("personal", personal, careful)
                 if {of_all.outcome, contests["personal"].outcome} == {"better"} and not differs:
                     # Tastes agree with the crowd's more or less, which one ranking takes for consistency.
                     contests["personal"] = of_all
                     del contests["consistency"]
                 else:
                     baseline = careful
-        favoured = personal if contests["personal"].outcome == "better" else baseline
-    except DataError as error:
-        contests["personal"] = not_judged("personal", _untried(error))
-    for question in questions[1:]:
-        n_ties = int((trial.asked.outcome == 0).sum())
-        try:
-            if favoured is None:
-                contests[question] = not_judged(question, _SAME)
-            elif question == "features":
-                plain = clone(base).set_params(personal=contests["personal"].outcome == "better")
-                if "basis" in plain.get_params():  # one of attributes cannot do without them, nor can terms
-                    plain.set_params(basis="auto", attributes=None)
-                if islands is not None or trial.items_are_new:
-                    plain.set_params(personal=False)
-                hold(question, favoured, trial.run("no item features", plain, None, islands))
-            elif question == "covariates":
-                without = replace(trial, comparisons=replace(some, covariates=None, covariate_names=()))
-                same = clone(base).set_params(personal=contests["personal"].outcome == "better")
-                hold(question, favoured, without.run("without covariates of answers", same, features))
-            elif n_ties < _FEWEST_TIES:
-                contests[question] = not_judged(
-                    question, f"{n_ties} of the held-out answers are ties, and it takes {_FEWEST_TIES}"
-                )
-            else:
-                hold(question, favoured, trial.tied_at_random(favoured))
-        except DataError as error:
-            contests[question] = not_judged(question, _untried(error))
-    shares: tuple[Reliability, ...] = ()
-    held = trial.asked
-    if favoured is not None and not held.joint:  # of a choice only pairs with the chosen one are rows
-        shares = reliability(held.outcome, favoured[:, :3], held.user, with_moderate_counts(held).weight)
-    return verdict(contests, tuple(trial.notes), shares)
+        self.favoured = personal if contests["personal"].outcome == "better" else baseline
+
+    def _features(self, favoured: FloatArray) -> None:
+        plain = self._with(personal=self.contests["personal"].outcome == "better")
+        if "basis" in plain.get_params():  # one of attributes cannot do without them, nor can terms
+            plain.set_params(basis="auto", attributes=None)
+        if self._islands is not None or self.trial.items_are_new:
+            plain.set_params(personal=False)
+        self._hold("features", favoured, self.trial.run("no item features", plain, None, self._islands))
+
+    def _covariates(self, favoured: FloatArray) -> None:
+        some = replace(self.trial.comparisons, covariates=None, covariate_names=())
+        same = self._with(personal=self.contests["personal"].outcome == "better")
+        without = replace(self.trial, comparisons=some)
+        self._hold("covariates", favoured, without.run("without covariates of answers", same, self.features))
+
+    def _ties(self, favoured: FloatArray) -> None:
+        n = int((self.trial.asked.outcome == 0).sum())
+        if n < _FEWEST_TIES:
+            why = f"{n} of the held-out answers are ties, and it takes {_FEWEST_TIES}"
+            self.contests["ties"] = not_judged("ties", why)
+        else:
+            self._hold("ties", favoured, self.trial.tied_at_random(favoured))
 
 
 def _contest(
