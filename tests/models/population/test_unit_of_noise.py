@@ -9,7 +9,9 @@ import polars as pl
 import pytest
 
 from predilect import Population
+from predilect.models.population import effects
 from predilect.models.population.prior import log_prior_of_variances
+from simulate_features import featured_crowd
 
 DIFFERING = {"strength": 30.0, "consensus_variance": 4.0, "consistency": 0.0, "calibration": None, "n_jobs": 1}
 
@@ -64,6 +66,15 @@ def test_chances_are_as_in_a_unit_that_is_sure(model):
     assert model.separation_reliability() == other.separation_reliability()
     on_ends = [one.rank(scale="0-100")["sd"].to_numpy() for one in (model, other)]
     np.testing.assert_allclose(*on_ends)  # a share of the range, whatever the unit
+
+
+@pytest.mark.slow
+def test_at_the_scale_of_the_fit_nothing_moves_whatever_features_of_items_say(monkeypatch):
+    # Between what features say of an item and what is its own a fit may shift much, and utilities stay.
+    truth = featured_crowd(101, 200, 12, scale=25.0, feature_weight=0.5, delta=0.0)
+    monkeypatch.setattr(effects, "_LOG_SCALES", np.zeros(1))
+    columns, outcome = truth.answers(15)
+    assert Population(n_jobs=1).fit(columns, outcome, items=truth.items).hyperparameters_.unit_sd < 0.1
 
 
 def test_one_answer_of_everybody_says_nothing_of_it():

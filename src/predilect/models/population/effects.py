@@ -21,7 +21,7 @@ from predilect.models.population.prior import PopulationPrior, log_prior_of_vari
 
 MOST_PEOPLE = 200  # who say by what factor variances grow
 _RIGID = 1e5  # strength that holds a covariance, and does not drown J in rounding
-_SITE_TOLERANCE = 1e-4
+_TOLERANCE = 1e-3  # of refits, in nats an answer and in noise units: a hundredth of it moves the unit's sd by some .001
 # Factors of the population covariance: for effects, with a normal prior of their logarithm of standard deviation 1, and
 # for the unit, with the prior of the search
 _FEW_LOG_SCALES, _LOG_SCALES = np.linspace(-1.0, 1.0, 5), np.linspace(-2.0, 2.0, 9)
@@ -61,12 +61,13 @@ def sd_of_unit(
         return 0.0
     found = _Refits.of(posterior, state, prior)
 
-    def apart(m: FloatArray) -> FloatArray:
+    def apart(state: PopulationState) -> FloatArray:
         """The items' utilities from their mean."""
-        f = m if posterior.basis is None else posterior.basis.Phi @ m
+        f = state.m if posterior.basis is None else posterior.basis.Phi @ state.m
+        f = f + state.offset if len(state.offset) else f
         return np.asarray(f - f.mean())
 
-    at_fit = apart(found.start.m)
+    at_fit = apart(found.start)
     size = float(at_fit @ at_fit)
     if not size:
         return 0.0  # all items are equal in any unit
@@ -81,7 +82,7 @@ def sd_of_unit(
                 state = found.fit(state, scale, found.spread, consensus)
             log_prior = log_prior_of_variances(scale * variance, consensus)
             log_weights.append(found.evidence(state, consensus) + log_prior)
-            factors.append(float(apart(state.m) @ at_fit))
+            factors.append(float(apart(state) @ at_fit))
     return math.sqrt(_averaged((np.array(factors) / size - 1.0) ** 2, np.array(log_weights)))
 
 
@@ -142,7 +143,8 @@ class _Refits:
         )  # fmt: skip
         start = replace(start, Sigma=scale * self.prior.K, own_scale=scale)
         return fit_population(
-            self.people, prior, delta=start.delta or None, start=start, site_tolerance=_SITE_TOLERANCE, kept=False
+            self.people, prior, delta=start.delta or None, start=start, tolerance=_TOLERANCE,
+            site_tolerance=_TOLERANCE, kept=False,
         )  # fmt: skip
 
     def evidence(self, state: PopulationState, consensus_variance: float) -> float:
