@@ -331,20 +331,23 @@ def test_the_best_item_is_sought_among_those_that_may_be():
             assert W[0, 1] == pytest.approx(wanted, abs=0.03)
 
 
-def test_the_first_k_are_told_from_the_rest():
-    """Against two draws at a time, of which the first k differ."""
-    rng = np.random.default_rng(0)
+@pytest.mark.parametrize("most", [400, 4])
+def test_the_first_k_are_told_from_the_rest(most, monkeypatch):
+    """Against two draws at a time, of which the first k differ; of the first draws where these sets are too many."""
+    monkeypatch.setattr("predilect.decisions.crowd._MOST_SETS", most)
+    rng = np.random.default_rng(4)
     f = np.array([1.0, 0.9, 0.5, 0.4, -1.0]) + 0.3 * rng.standard_normal((300, 5))
     W = _between_sets(f, 2)
     assert W.sum() == pytest.approx(1.0)
-    sets = [frozenset(np.argsort(-row)[:2].tolist()) for row in f]
+    sets = [frozenset(np.argsort(-row)[:2].tolist()) for row in f][:most]
+    assert len(set(sets)) > 1
     # S is drawn first, and then S' until it differs.
     alike = {one: sum(other == one for other in sets) for one in sets}
     exact = np.zeros((5, 5))
     for one, times in alike.items():
         for other, count in alike.items():
             if one != other:
-                share = times / 300 * (count / 300) / (1.0 - times / 300)
+                share = times / len(sets) * (count / len(sets)) / (1.0 - times / len(sets))
                 for i in one - other:
                     for j in other - one:
                         exact[i, j] += share / len(one - other) ** 2
@@ -397,6 +400,14 @@ def test_of_items_that_are_alike_each_set_is_as_likely(target):
     many = Population().fit(None, items=[str(k) for k in range(14)]).questions(target)
     assert many.ask_set(None, 11, random_state=0).probability is None
     assert many.ask_set(None, 8, random_state=0).probability == pytest.approx(1.0 / math.comb(14, 8))
+
+
+@pytest.mark.parametrize("target", ["board", "best"])
+def test_the_probability_of_a_set_is_that_of_all_orders_of_its_items(target):
+    questions = fitted().questions(target, retired=["i5", "i6"])
+    for seed in range(5):
+        one = questions.ask_set("nobody", 4, random_state=seed)
+        assert one.probability == pytest.approx(enumerated(questions, one.items), rel=1e-9)
 
 
 @pytest.mark.slow

@@ -39,6 +39,7 @@ def test_a_difference_is_from_all_others(two):
 
 def test_what_all_like_and_what_divides(two):
     assert [one.item for one in two.unites] == ["juice"]
+    assert {one.item: one.lowest for one in two.items} == {"tea": -2.0, "milk": -1.0, "juice": 1.0, "water": -2.0}
     assert two.divides[0].item == "tea"
     between = 0.6 * 0.4 * 16.0
     assert two.divides[0].divides == pytest.approx(between / (between + 1.0), abs=EXACT)

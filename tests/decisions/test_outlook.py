@@ -88,6 +88,14 @@ def test_a_claim_is_settled_when_its_probability_first_reaches_the_level():
         assert np.mean(np.log(told)) == pytest.approx(np.log(np.quantile(first, share)), abs=0.2)
 
 
+def test_all_answers_that_may_come_are_looked_at():
+    """Of two items, where one answer tells the difference almost for certain, and two may come."""
+    e = np.array([[1.0, -1.0]]) / np.sqrt(2.0)
+    future = _Future(e.T * np.sqrt(0.5), np.zeros(2), np.array([[1e6]]), None)
+    claim, rng = _Claim(np.arange(2), 1), np.random.default_rng(0)
+    assert _answers_needed(future, claim, np.zeros(2), 0.95, 2.0, rng) == [2, 2]
+
+
 @pytest.mark.slow
 def test_a_claim_is_as_probable_as_on_the_board(tmp_path):
     model = fitted()

@@ -17,7 +17,7 @@ import pytest
 from contracts.votes import item_ids, user_ids, votes
 from predilect import GPPL, CrowdGPPL, GaSPK, Population
 from predilect.data import Comparisons, Vocabulary
-from predilect.decisions.candidates import MOST_ITEMS, all_pairs
+from predilect.decisions.candidates import MOST_ITEMS, all_pairs, best_first
 from predilect.decisions.information import bald, expected_best
 from predilect.decisions.questions import STRATEGIES, suggest, suggest_each
 from predilect.errors import ConvergenceWarning, DataError, DataWarning
@@ -258,6 +258,16 @@ def test_equal_scores_are_drawn_by_seed_person_and_answers():
     assert all(0 not in codes(suggest(Known(far, np.eye(5)), random_state=seed))[0] for seed in range(60))
 
 
+def test_what_is_equal_but_for_rounding_depends_on_the_size_of_the_scores():
+    first = {
+        gap: {
+            int(best_first(1e6 * np.array([1.0, 1.0 + gap, 0.0]), np.random.default_rng(seed))[0]) for seed in range(20)
+        }
+        for gap in (1e-12, 1e-6)
+    }
+    assert first == {1e-12: {0, 1}, 1e-6: {1}}
+
+
 def fitted_alike():
     """A model of which items without answers are all the same, so that nearly all that can be asked ties."""
     answers = {"user": ["ann", "bob", "cas"], "left": ["i00"] * 3, "right": ["i01"] * 3}
@@ -419,7 +429,7 @@ def test_when_nothing_is_left_the_frame_is_empty():
         ({"n": 1.5}, "n must be"),
         ({"candidates": ["i00001", "quince"]}, "not known"),
         ({"candidates": {"left": ["i00000", "i00001"], "right": ["i00001", "i00001"]}}, "with itself"),
-        ({"candidates": {"left": ["i00000", None], "right": ["i00001", "i00001"]}}, "missing ids"),
+        ({"candidates": {"left": ["i00000", None], "right": ["i00001", "i00001"]}}, r"missing ids \(first: row 2\)"),
         ({"candidates": {"left": ["i00000"]}}, "right"),
         ({"candidates": "i00000"}, "data frame"),
         ({"exclude": {"left": ["i00000"], "right": ["quince"]}}, "not known"),
