@@ -45,6 +45,7 @@ def test_squared_differences_are_those_of_a_root(monkeypatch):
         np.testing.assert_allclose(
             squared_differences(ROWS, left, right), dense(ROWS @ ROWS.T, left, right), atol=EXACT
         )
+    np.testing.assert_array_equal(squared_differences(np.zeros((N_ITEMS, 0)), left, right), 0.0)
 
 
 def test_an_item_against_itself_never_varies():

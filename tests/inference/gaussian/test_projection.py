@@ -43,7 +43,9 @@ def test_points_at_the_items_reproduce_them():
     assert p.residual_pairs(LEFT, RIGHT).max() < ITERATIVE
 
 
-def test_rows_and_residuals_of_few_points():
+@pytest.mark.parametrize("at_once", [5, 20_000])
+def test_rows_and_residuals_of_few_points(at_once, monkeypatch):
+    monkeypatch.setattr("predilect.inference.gaussian.projection._ROWS_AT_ONCE", at_once)
     points = RNG.normal(size=(4, 2))
     p = Projection.of(KERNEL, X, KNOWN, points)
     assert p.n_points == 4 + 2

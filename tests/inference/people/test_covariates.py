@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from predilect._base.stored import build, pack
 from predilect.inference.gaussian.covariates import CovariateEffects, unit_of
 from predilect.inference.gaussian.design import Sites
 from predilect.inference.people.covariates import covariate_information
@@ -117,3 +118,14 @@ def test_patterns_grow_and_keep_their_codes():
     more, codes = effects.with_patterns(np.array([[-0.0], [1.0], [0.0]]))
     np.testing.assert_array_equal(codes, [2, 1, 2])
     np.testing.assert_array_equal(more.patterns, [[-1.0], [1.0], [0.0]])
+
+
+def test_packed_effects_come_back_and_each_needs_a_name_of_its_own():
+    effects = CovariateEffects(np.array([0.5, -1.0]), np.diag([0.04, 0.01]), ("a", "b"), np.ones(2), np.eye(2))
+    values, arrays = pack(effects)
+    again = build(CovariateEffects, values, arrays, {})
+    np.testing.assert_array_equal(again.offsets, [0.5, -1.0])
+    assert again.names == ("a", "b")
+    for names in (["a", "a"], ["a"]):
+        with pytest.raises(ValueError, match="2 effects of the covariates"):
+            build(CovariateEffects, values | {"names": names}, arrays, {})
