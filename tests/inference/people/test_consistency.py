@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -21,7 +22,7 @@ from predilect.inference.people.posterior import PopulationPosterior
 from predilect.models.population.fit import PopulationPrior, fit_population
 from simulate import laid_out
 from simulate_people import DELTA, N_ITEMS, SPREAD, differing, laws
-from tolerances import CONVERGED
+from tolerances import CONVERGED, EXACT
 
 ROWS = differing("care", 0, 8, [1, 4, 9, 25, 90, 3, 0, 12], SPREAD)
 THETA = np.linspace(-0.6, 0.5, 8)
@@ -94,6 +95,14 @@ def test_the_fit_is_a_maximum_and_finds_who_answers_with_care():
     shared = fit_population(people, replace(prior, consistency_spread=0.0), tolerance=1e-9, max_iter=1000)
     assert state.evidence > shared.evidence + 20.0
     assert not len(shared.log_consistency)
+
+
+def test_a_step_ends_at_the_mode_where_the_evidence_is_a_parabola():
+    theta, spread = np.array([0.1, -0.2, 0.4]), 0.3
+    mode, information = np.array([0.3, -0.5, 0.0]), np.array([40.0, 5.0, 0.0])  # the last answered nothing
+    current = SimpleNamespace(care=np.column_stack([information * (mode - theta), information]))
+    expected = information * mode / (information + spread**-2)
+    np.testing.assert_allclose(consistency_step(theta, spread, current), expected, atol=EXACT)
 
 
 def test_a_margin_in_units_of_noise_is_averaged_over_the_consistency():

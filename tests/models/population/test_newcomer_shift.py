@@ -116,7 +116,7 @@ def test_the_shift_on_a_basis_and_with_traits(traits):
     np.testing.assert_allclose(means[1] - means[0], shift[1:3].mean() - shift[0], atol=CONVERGED)
 
 
-@pytest.mark.parametrize("kind", ["sides", "grades", "item ties", "orders"])
+@pytest.mark.parametrize("kind", ["sides", "grades", "item ties", "orders", "ties left out"])
 def test_no_other_shift_predicts_the_answers_better_as_strangers_answers(kind):
     rng = np.random.default_rng(4)
     n, options = 300, GIVEN | {"clickers": 0.0}
@@ -144,7 +144,8 @@ def test_no_other_shift_predicts_the_answers_better_as_strangers_answers(kind):
         outcome = np.ones(len(rows), dtype=int)
     said = {"columns": {"task": "task"}} if kind == "orders" else {"reading": {"side": kind == "sides"}}
     answers = predilect.Comparisons.from_frame(frame, outcome=outcome.tolist(), **said)
-    model = Population(**options, calibration=replace(WEIGHT, newcomer_weight=1.0)).fit(answers)
+    calibration = replace(WEIGHT, newcomer_weight=1.0, omitted_ties=0.6 * (kind == "ties left out"))
+    model = Population(**options, calibration=calibration).fit(answers)
     assert (model.posterior_.covariates is not None) == (kind == "sides")
     assert (model.posterior_.thresholds is not None) == (kind in ("grades", "item ties"))
     posterior, found = model.posterior_, model.posterior_.newcomer_shift

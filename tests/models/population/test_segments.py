@@ -229,6 +229,14 @@ def test_segments_in_two_columns_are_told_apart(small):
     assert len(both.hyperparameters_.segment_variances) == 5
 
 
+def test_columns_of_too_many_segments_are_refused_together(small, monkeypatch):
+    monkeypatch.setattr("predilect.models.population.segments._LARGEST_REST", 3 * N_ITEMS)
+    answers, outcome, people, _ = small
+    people = people | {"panel": np.resize(["p", "q", "r", "s"], len(people["user"]))}
+    with pytest.raises(DataError, match="7 segments in 2 columns are too many .* Ask for one column"):
+        fitted(answers, outcome, people, "language", "panel")
+
+
 def test_people_who_are_not_told_apart_have_no_segments(small):
     answers, outcome, people, _ = small
     with pytest.raises(DataError, match=r"the pooled model tells nobody apart.*personal=True"):
