@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from predilect.inference.people import moved
+from predilect.inference.people.law import Law
 from predilect.inference.people.moved import Since
 from tolerances import CONVERGED
 
@@ -31,3 +34,20 @@ def test_a_change_about_few_items_is_that_of_dense_algebra(touched, monkeypatch)
         np.testing.assert_allclose(found.step, exact @ r, atol=CONVERGED)
         np.testing.assert_allclose(found.carried(D), A @ D @ A.T, atol=CONVERGED)
         assert (found.C == found.C.T).all()
+
+
+@pytest.mark.parametrize("n", [-3.0, 5.0])
+def test_what_contexts_add_is_of_as_large_a_share_as_is_left_of_the_answers(n):
+    rng = np.random.default_rng(2)
+    C, D, H, m, r = *(covariance(6, rng) for _ in range(3)), *rng.standard_normal((2, 6))
+    law = Law(np.eye(6), m)
+    posterior = SimpleNamespace(
+        m=m, C_m=C + D, C_answers=C, C_predicted=C, law=law, newcomer_law=law, shifts_newcomers=False, basis=None,
+        since=Since(H, r, n), overlay={}, people=SimpleNamespace(weight=np.ones(12)),
+    )  # fmt: skip
+    found, alone = moved.moved(posterior), np.linalg.inv(np.linalg.inv(C) + H)
+    A, share = alone @ np.linalg.inv(C), min(12.0 / (12.0 - n), 1.0)
+    np.testing.assert_allclose(found.C, alone + share * A @ D @ A.T, atol=CONVERGED)
+    np.testing.assert_allclose(found.C_answers, alone, atol=CONVERGED)
+    np.testing.assert_allclose(found.m, m + alone @ r, atol=CONVERGED)
+    np.testing.assert_allclose(found.law.mean, m + alone @ r, atol=CONVERGED)

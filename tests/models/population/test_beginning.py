@@ -66,6 +66,13 @@ def test_answers_after_the_prior_are_those_of_a_population_with_it():
     assert model.needs_refit_ is None
 
 
+def test_after_a_fit_to_few_answers_none_is_due_until_one_more_comes():
+    model = Population(**FIXED).fit(columns(range(8)))
+    assert model.needs_refit_ is None
+    one = {name: [column[0]] for name, column in columns([9]).items()}
+    assert "since the fit to 8" in model.update(one).needs_refit_
+
+
 def test_people_come_go_and_are_erased_down_to_nobody():
     model = Population().fit(None, items=["a", "b", "c"])
     before = model.posterior_.crowd().dense()

@@ -16,7 +16,7 @@ from predilect.models.population.search import calibration as module
 from predilect.models.population.search.calibration import _UP as UP
 from predilect.models.population.search.calibration import _Objective, calibration
 from predilect.models.population.search.held_out import HeldOut
-from tolerances import EXACT
+from tolerances import CONVERGED, EXACT
 
 PRIOR_RATE = 4.0  # of the Laplace priors: a scale of 1/4
 LAPSE_MEAN = 0.05  # of the exponential prior of a lapse rate
@@ -209,6 +209,21 @@ def test_chances_where_ties_are_left_out_are_those_of_a_side_over_either(margin,
     with_ties = mean, var, 0.5, 1.0, None, 0
     plain = Calibration(lapse_rate=lapse_rate)
     np.testing.assert_array_equal(given.outcome_proba(*with_ties), plain.outcome_proba(*with_ties))
+
+
+def test_chances_of_who_never_tied_are_averages_over_thresholds():
+    """And those of others, beside them, are of their own threshold; the logarithm of a threshold is normal."""
+    mean, var, factor = np.array([0.3, -1.0, 0.5, 2.0]), np.array([0.5, 1.0, 0.2, 0.0]), np.array([1.0, 1.4, 0.6, 2.0])
+    silent, spread, delta = np.array([True, False, True, False]), 0.5, 0.7
+    given = Calibration(tie_spread=spread)
+    logs = np.linspace(-8.0, 8.0, 1601)
+    expected = outcome_probabilities(mean, var, delta * factor)
+    for row in np.flatnonzero(silent):
+        own = outcome_probabilities(np.full(1601, mean[row]), var[row], delta * factor[row] * np.exp(spread * logs))
+        expected[row] = np.average(own, weights=np.exp(-0.5 * logs**2), axis=0)
+    asked = mean, var, delta, factor, silent, 0
+    np.testing.assert_allclose(given.outcome_proba(*asked), expected, atol=CONVERGED)
+    np.testing.assert_allclose(np.exp(given.outcome_log_proba(*asked)), expected, atol=CONVERGED)
 
 
 @pytest.mark.parametrize("delta", [0.2, 3.0, 40.0])

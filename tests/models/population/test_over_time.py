@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import warnings
 from functools import cache
+from itertools import pairwise
 
 import numpy as np
 import polars as pl
@@ -14,6 +15,9 @@ from benchmarks.over_time import found_to_move, held, league
 import predilect
 from predilect import Comparisons, Population
 from predilect.errors import DataError, DataWarning
+from predilect.inference.latent.drift import TimedAnswers
+from predilect.inference.latent.pooled import PooledAnswers
+from predilect.models.population.search.drift import _League
 from predilect.papers.gppl import GPPL
 from predilect.show.charts.pictures import OF_A_MODEL, history_chart
 from tolerances import EXACT, ITERATIVE
@@ -149,6 +153,24 @@ def test_a_history_is_of_boards_at_its_times():
     np.testing.assert_allclose(centred, 0.0, atol=EXACT)
 
 
+def test_times_next_to_one_of_the_answers_are_that_time():
+    drift = model().drift_
+    beside = drift.times[[3, 20]] * (1.0 + 1e-13)
+    for place, (mean, _) in zip((20, 3), drift.laws(beside), strict=True):
+        np.testing.assert_array_equal(mean, drift.level + drift.moved[place])
+
+
+def test_the_shortest_memory_is_the_median_gap_between_times_of_one_item_or_half_the_span():
+    times, rng = np.array([0.0, 1.0, 1.5, 4.0, 10.0]), np.random.default_rng(0)
+    many = rng.integers(2, size=30), rng.integers(2, 4, size=30), rng.integers(5, size=30)
+    for left, right, at in (many, *np.array([[[0, 0], [1, 1], [0, 4]], [[0, 2], [1, 3], [0, 4]]])):
+        rows = PooledAnswers(left, right, np.ones(len(at)), np.ones(len(at)), 4)
+        met = [sorted(set(times[at[(left == item) | (right == item)]])) for item in range(4)]
+        gaps = [after - before for one in met for before, after in pairwise(one)]
+        expected = min(np.median(gaps), 5.0) if gaps else 5.0
+        assert _League(TimedAnswers(rows, at, times), np.eye(4)).memory() == (expected, 10.0)
+
+
 def test_a_picture_has_a_panel_for_each_leader():
     chart = history_chart(model())
     best = pl.DataFrame(model().rank())["item"].to_list()
@@ -170,6 +192,7 @@ def test_times_beyond_the_answers_are_extrapolated_with_a_warning():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         near = board(model(), at=float(drift.now + 1.0))
+        drift.warn_beyond(np.array([drift.now + 0.25 * drift.length]))
     assert np.mean(near["sd"]) > np.mean(board(model())["sd"])
 
 

@@ -95,6 +95,8 @@ def test_people_who_do_not_differ_are_as_good_as_none(what, must, given, tmp_pat
     with nobody if what == "nobody who answered" else nullcontext():
         model = fitted(SILENT[what], user_features=must, **given)
     assert model._choices["user_features"] is False
+    (said,) = (line for line in model.describe() if line.startswith("Features of people:"))
+    assert "; not used" in said
     assert model.rank().equals(fitted(None, **given).rank())
     model.save(tmp_path / "model")
     assert Population.load(tmp_path / "model")._choices == model._choices
