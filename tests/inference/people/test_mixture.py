@@ -7,12 +7,15 @@ from itertools import product
 
 import numpy as np
 import pytest
+from scipy.special import logsumexp
+from scipy.stats import norm
 
 from predilect import Population
 from predilect.inference.people.expectation import converge
 from predilect.inference.people.mixture import (
     Crowd,
     GainsOfGroups,
+    _at_scale,
     _AtPlaces,
     _begun,
     _climb,
@@ -20,7 +23,7 @@ from predilect.inference.people.mixture import (
     _with_weights,
     whole,
 )
-from simulate import comparisons
+from simulate import answers, comparisons
 from simulate_camps import FIXED, agreeing, camps
 from tolerances import EXACT, ITERATIVE
 
@@ -108,6 +111,26 @@ def test_resampled_crowds_are_those_of_passes_over_people():
     one, others = _with_weights(crowd, found, weight, 3), [_with_weights(crowd, found, w[None], 3) for w in weight]
     for together, alone in zip(one, map(np.concatenate, zip(*others, strict=True)), strict=True):
         np.testing.assert_allclose(together, alone, rtol=EXACT)
+
+
+def test_scales_within_groups_are_as_likely_as_by_quadrature():
+    """Of two items, with two groups that hardly overlap: chances of so many wins of 20, over means and people."""
+    wins = np.tile([19, 1, 17, 3], 10)
+    user, outcome = np.repeat(np.arange(40), 20), (np.arange(20) < wins[:, None]) * 2 - 1
+    _, crowd = crowd_of(answers(user, np.zeros(800, int), np.ones(800, int), outcome.ravel(), n_items=2, n_users=40))
+    A = crowd.directions(1)
+    start = _begun(A, np.eye(2)[np.arange(40) % 2])
+    groups = replace(start, b=np.array([[1.0], [-1.0]]), W=np.array([[0.15]]), sites=[crowd.posterior.sites] * 2)
+    within = groups.laws(crowd)[0].Sigma @ [1.0, -1.0] @ [1.0, -1.0]
+    d, t = np.linspace(-5.0, 5.0, 201), np.linspace(-6.0, 6.0, 121)
+    of_mean = norm.logpdf(d, 0.0, np.sqrt(crowd.posterior.Sigma @ [1.0, -1.0] @ [1.0, -1.0]))
+    scales, gains = np.exp([-1.0, -0.5, 0.0]), []
+    for scale in scales:
+        p = norm.cdf(d[:, None] + np.sqrt(scale * within) * t)
+        Z = {k: np.average(p**k * (1.0 - p) ** (20 - k), axis=1, weights=norm.pdf(t)) for k in set(wins.tolist())}
+        log = sum(np.log(0.5 * Z[k][:, None] + 0.5 * Z[k]) for k in wins.tolist()) + of_mean[:, None] + of_mean
+        gains.append(_at_scale(crowd, groups, scale)[1] - logsumexp(log))
+    np.testing.assert_allclose(np.diff(gains), 0.0, atol=0.05)  # nats, of the 3 and 4 that they differ by
 
 
 @pytest.mark.slow

@@ -233,7 +233,7 @@ def test_columns_of_too_many_segments_are_refused_together(small, monkeypatch):
     monkeypatch.setattr("predilect.models.population.segments._LARGEST_REST", 3 * N_ITEMS)
     answers, outcome, people, _ = small
     people = people | {"panel": np.resize(["p", "q", "r", "s"], len(people["user"]))}
-    with pytest.raises(DataError, match="7 segments in 2 columns are too many .* Ask for one column"):
+    with pytest.raises(DataError, match=r"7 segments in 2 columns are too many .* Ask for one column"):
         fitted(answers, outcome, people, "language", "panel")
 
 
