@@ -77,6 +77,15 @@ def test_blocks_of_any_size_are_the_table(tmp_path, above, end):
         assert pl.concat(list(read_blocks(file, size=size))).equals(table)
 
 
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_a_file_without_rows_is_refused(kind, tmp_path):
+    table = pl.DataFrame(schema=dict.fromkeys(("user", "left", "right", "winner"), pl.String))
+    getattr(table, f"write_{kind}")(tmp_path / f"votes.{kind}")
+    with pytest.raises(DataError, match=r"no rows.* Is it the right file\?"):
+        partition(tmp_path / f"votes.{kind}", tmp_path / "parts", n_parts=2)
+    assert not (tmp_path / "parts").exists()
+
+
 def test_choices_stay_whole(tmp_path):
     tasks = [
         {"user": f"p{k % 9}", "task": k, "item": item, "chosen": int(item == k % 4)}

@@ -137,6 +137,8 @@ def partition_files(
             dealt = _Dealt(raw, options, n_parts, unpack_limit, watch)
             for file in files:
                 dealt.take(file)
+            if not dealt.user:  # of Parquet; a text has a block, of its header
+                raise DataError(f"there are no rows (first file: {files[0]}). Is it the right file?")
             read = _Read(dealt.first, old, new)
             for part in range(dealt.n_parts):
                 if watch is not None:

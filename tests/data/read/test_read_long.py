@@ -82,6 +82,15 @@ def test_items_that_attributes_vary_of_are_profiles_and_nothing_is_dropped():
     assert read(rated).items.ids == ["x", "y"]
 
 
+def test_a_column_of_tasks_is_found_behind_many_that_never_recur():
+    rng = np.random.default_rng(0)
+    table = {f"x{k}": rng.permutation(24) for k in range(20)}
+    table |= {"z": np.repeat(list("pqrstuvw"), 3), "item": ["a", "b", "c"] * 8, "chosen": [0, 1, 0] * 8}
+    found = read(table, columns={"profile": ""})
+    assert found.intake.columns["task"] == "z"
+    assert tasks_of(found) == [(None, "b > a", "b > c")] * 8
+
+
 def test_what_is_named_as_profile_is_used_or_refused():
     columns = {**NUMBERED, "price": [1, 2, 3, 4, 5, 9], "size": [1, 2, 3, 3, 1, 2], "chosen": CHOSEN}
     assert read(columns, columns={"profile": ["price"]}).intake.attributes == ("price",)

@@ -227,6 +227,22 @@ def test_which_side_positive_numbers_speak_for_is_asked():
     assert read(graded, reading={"positive": "right"}).grades == ("1", "2", "3")
 
 
+@pytest.mark.parametrize(
+    ("numbers", "middle"),
+    [
+        ([0, 3, 4], 2.0), ([0, 3, 7], 5.0), ([0, 3, 60], 50.0), ([1, 3, 4], 3.0), ([1, 3, 8], 5.0), ([2, 3, 10], 5.0),
+        ([20, 50, 60], 50.0),
+    ],
+)  # fmt: skip
+def test_numbers_speak_for_a_side_above_the_middle_of_the_first_scale_that_holds_them(numbers, middle):
+    answers = read(pairs("left", "right", slider=numbers), columns={"answer": "slider"}, reading={"positive": "left"})
+    expected = [
+        f"{min(a, b)} = {max(a, b)}" if number == middle else f"{a} > {b}" if number > middle else f"{b} > {a}"
+        for a, b, number in zip(*THREE, numbers, strict=True)
+    ]
+    assert sorted(said for _, said in tasks_of(answers)) == sorted(expected)
+
+
 def test_two_columns_that_both_say_who_won_are_asked_about():
     columns = {"user": ["u", "v", "w"], **pairs("left", "right", label=["A", "A", "B"], vote=["left", "right", "left"])}
     said = asked(columns)
@@ -249,7 +265,10 @@ def test_two_columns_that_both_say_who_answered_are_asked_about():
         'Row 1: u0 prefers x to y (who won by "winner", user by "annotator"): columns={"who": "annotator"}.'
     )
     assert read(columns, columns={"who": "annotator"}).users.ids == ["u0", "u1", "u2"]
-    assert not read(columns, columns={"who": None}).has_users
+    for nothing in (None, "", False):
+        assert not read(columns, columns={"who": nothing}).has_users
+    with pytest.raises(DataError, match='"who" is the name of a column; got True'):
+        read(columns, columns={"who": True})
     named = {**columns, "user": ["Ann", "Bob", "Cy"], "user_id": [1, 2, 3]}
     del named["annotator"]
     assert read(named).users.ids == ["Ann", "Bob", "Cy"]  # an id and a name of the same
