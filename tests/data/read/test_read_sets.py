@@ -47,6 +47,14 @@ def test_two_winners_are_an_error_unless_any_number_could_be_chosen():
     assert tasks_of(read(LONG, more, reading={"kind": "approval"})) == [("a", "x > z", "y > z"), ("b", "y > x")]
 
 
+def test_equal_choices_of_two_are_merged_and_counted():
+    task = np.repeat([1, 2, 3, 4, 5], [3, 3, 2, 2, 2])
+    found = read({"user": ["u"] * 12, "task": task, "item": list("xyzxyzxyxyxy"), "chosen": [1, 0, 0] * 2 + [1, 0] * 3})
+    assert tasks_of(found) == [("u", "x > y")] * 3 + [("u", "x > y", "x > z")] * 2
+    assert found.intake.duplicates == 2
+    assert "Merged 2 rows into identical ones, adding the weights." in found.intake.describe()
+
+
 def test_leaving_tasks_out_is_advised_for_few_of_them_and_only_if_the_rest_can_be_read():
     people = {"user": np.repeat(np.arange(40), 2), "item": ["x", "y"] * 40, "chosen": [1, 0] * 40}
     advice = 'Leave such tasks out with reading={"drop": "unknown"}.'
