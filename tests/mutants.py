@@ -242,6 +242,8 @@ def main() -> None:
     parser.add_argument("--list", action="store_true", help="show the mutants, run nothing")
     options = parser.parse_args()
     rooms = [room.partition("=") for room in options.rooms]
+    if unknown := [room for room, _, _ in rooms if not (SOURCE / room).is_dir()]:
+        parser.error(f"{', '.join(unknown)}: no folder of src/predilect; such are {', '.join(ROOMS)}")
     mutants = [mutant for room, _, n in rooms for mutant in drawn(room, int(n or options.each), options.seed)]
     chosen = {number: mutant for number, mutant in enumerate(mutants, 1) if number in (options.only or [number])}
     tests = {mutant.file: tests_of(mutant.file, options.near) for mutant in chosen.values()}
