@@ -112,7 +112,7 @@ def test_features_of_other_people_are_told(few_votes, tmp_path):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--by", "country"], 'no column "country"'),
+        (["--by", "country"], 'no column "country" (given with --by, a column of FILE)'),
         (["-c", "who=nobody"], 'no column "nobody"'),
         (["-c", "who=judge", "-c", "who="], '"who" is said twice'),
         (["--read", "side=yes", "--read", "side=no"], '"side" is said twice'),

@@ -96,6 +96,18 @@ def test_what_parts_do_not_know_is_refused(folder, options, said):
 
 
 @pytest.mark.slow
+def test_results_whose_parts_have_changed_say_which_command_ranks_them_anew(tmp_path):
+    votes().head(200).write_csv(tmp_path / "votes.csv")
+    dealt = ("partition", tmp_path / "votes.csv", "-o", tmp_path / "parts")
+    run(*dealt, "--parts", 2)
+    run("rank", tmp_path / "parts", "-o", tmp_path / "results", "--model", SETTINGS)
+    assert run(*dealt, "--add").exit_code == 0
+    result = run("ask", tmp_path / "results", "p7")
+    assert result.exit_code == 2
+    command = re.search(r"predilect (rank \S+ -o) DIR", " ".join(result.stderr.split()))
+    assert run(*shlex.split(command[1]), tmp_path / "again", "--model", SETTINGS).exit_code == 0
+
+
 def test_averages_are_of_people_where_the_first_parts_have_none(tmp_path):
     rows = [("b", f"item {k % 3}", f"item {(k + 1) % 3}", "left") for k in range(9)]
     rows += [("a", right, left, "left") for _, left, right, _ in rows]

@@ -134,7 +134,7 @@ def test_segments_of_a_people_file_and_strangers_of_them(frame, votes, tmp_path)
         (["--segment", "country"], 'no column "country" (given with --segment)'),
         (["--segment", "language", "--by", "panel"], "give one of them"),
         (["--segment", "language", "--personal", "no"], "Leave --personal no out"),
-        (["--segment", "language", "--model", "gppl"], "--segment is for the default model"),
+        (["--segment", "language", "--model", "gppl"], "gives each segment its own fit, by a column of FILE"),
         (["--segment", "language", "-c", "who="], "--segment needs a column that says who answered"),
         (["--segment", "language", "--people", "PEOPLE"], "looked for in --people FILE"),
     ],

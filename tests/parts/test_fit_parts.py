@@ -98,6 +98,14 @@ def test_the_population_is_that_of_fit(crowd, model):
     assert many.describe() == one.describe()
 
 
+@pytest.mark.parametrize("verb", ["people", "groups", "top"])
+def test_the_model_of_the_crowd_does_not_pass_for_one_of_nobody(model, verb):
+    for crowd in (model, model.population):
+        with pytest.raises(DataError, match="holds nobody: ask the model of a part"):
+            getattr(crowd, verb)()
+    getattr(model.part(0), verb)()
+
+
 def test_strangers_are_predicted_as_fit_does(crowd, tmp_path):
     settings = GIVEN | {"calibration": predilect.Calibration(newcomer_weight=0.5, variance_factor=1.2)}
     one = predilect.Population(n_jobs=1, **settings).fit(predilect.read(crowd.path.parent / "votes.csv"))

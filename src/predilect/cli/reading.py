@@ -122,7 +122,7 @@ class Source:
         table = self.table()
         for name in more:
             if name not in table.columns:
-                raise no_column(name, f"with {'--by' if by else '--segment'}", table.columns)
+                raise no_column(name, "with --by, a column of FILE" if by else "with --segment", table.columns)
         whole = Comparisons.read_with(table, options)
         unused = tuple(name for name in whole.intake.ignored_columns if name not in more)
         whole = replace(whole, intake=replace(whole.intake, ignored_columns=unused))

@@ -22,7 +22,8 @@ def refuse_segments(by: str | None, model: str, personal: str) -> None:
         raise DataError("--by fits each segment by itself, --segment all together; give one of them")
     if model != "population":
         raise DataError(
-            f"--segment is for the default model. With --model {model}, --by gives each segment its own fit"
+            f"--segment is for the default model. With --model {model}, --by gives each segment its own fit, by a "
+            "column of FILE"
         )
     if personal == "no":
         raise DataError(

@@ -433,7 +433,8 @@ class Comparisons:
             known; then outcome holds its number (1 without one); copy_left and copy_right, where a task holds an item
             several times. ``from_frame(..., side=False)``, with ``task="task"``, ``covariates=[...]``,
             ``context="context"`` and ``time="when"`` where there are any, reads it back to the same comparisons without
-            their sides and grades; a task that holds an item several times it refuses.
+            their sides and grades; a task that holds an item several times it refuses, and the pairs of an order, of
+            ratings or of a best-worst answer it takes for answers of their own.
         """
         return build_frame(frame_columns(self), backend or self.backend)
 

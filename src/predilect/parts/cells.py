@@ -34,7 +34,12 @@ from predilect.inference.gaussian.design import Sites
 from predilect.inference.likelihoods.grades import Thresholds
 from predilect.inference.likelihoods.views import PairLikelihood, Probit
 from predilect.inference.people.covariates import CovariateInformation, covariate_information
-from predilect.inference.people.empirical_bayes import consistency_step, information_of_consistency, ties_step
+from predilect.inference.people.empirical_bayes import (
+    consistency_step,
+    information_of_consistency,
+    of_utilities,
+    ties_step,
+)
 from predilect.inference.people.engaged import consistency_of_others, counts_of_answers, with_clicks
 from predilect.inference.people.expectation import Expectation, converge, expectation
 from predilect.inference.people.law import Law
@@ -214,12 +219,12 @@ def of_sample(spec: Spec, answers: Comparisons, one: Pass) -> tuple[People, Site
 
 def _settled(spec: Spec, people: People, state: PartState, one: Pass) -> tuple[PartState, Expectation, float]:
     """Sites and people's own coordinates at convergence, their sums, and the last change of the coordinates."""
-    spread, change = spec.consistency_spread, 0.0
+    spread, change, most = spec.consistency_spread, 0.0, of_utilities(one.law, np.diff(people.item_ptr))
     with workers(1):
         for _ in range(_MOST_FINAL_STEPS if spread else 0):
             now = _people(spec, people, state, one)
             found = converge(now, state.sites, one.law, one.delta, tolerance=one.tolerance)
-            moved = consistency_step(state.log_consistency, spread, found)
+            moved = consistency_step(state.log_consistency, spread, found, most)
             change = float(np.abs(moved - state.log_consistency).max(initial=0.0))
             state = state._replace(log_consistency=moved)
             if change <= one.tolerance:
@@ -270,20 +275,21 @@ def _held(spec: Spec, people: People, state: PartState, one: Pass) -> People:
 
 def _swept(spec: Spec, people: People, state: PartState, one: Pass) -> tuple[Expectation, PartState]:
     """Sweeps of the sites, and steps of people's own coordinates while these promise to gain."""
+    most = of_utilities(one.law, np.diff(people.item_ptr))
     with workers(1):
         for left in reversed(range(_MOST_OWN_STEPS)):
             found = expectation(
                 _people(spec, people, state, one), state.sites, one.law, one.delta, n_sweeps=one.n_sweeps,
                 tolerance=one.tolerance,
             )  # fmt: skip
-            moved, gain = _own_step(spec, state, found)
+            moved, gain = _own_step(spec, state, found, most)
             if gain <= one.own_gain or not left:
                 break
             state = moved
     return _with_prior(spec, found, state), state
 
 
-def _own_step(spec: Spec, state: PartState, found: Expectation) -> tuple[PartState, float]:
+def _own_step(spec: Spec, state: PartState, found: Expectation, most: FloatArray) -> tuple[PartState, float]:
     """A step of people's own thresholds and consistency, and what it promises to gain, in nats."""
     gain = 0.0
     if spec.tie_spread:
@@ -293,7 +299,7 @@ def _own_step(spec: Spec, state: PartState, found: Expectation) -> tuple[PartSta
         state = state._replace(log_tie_factor=new)
     if spec.consistency_spread:
         theta = state.log_consistency
-        new = consistency_step(theta, spec.consistency_spread, found)
+        new = consistency_step(theta, spec.consistency_spread, found, most)
         gain += 0.5 * float((new - theta) @ (found.care[:, 0] - theta / spec.consistency_spread**2))
         state = state._replace(log_consistency=new)
     return state, gain

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -10,6 +11,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 
+import predilect
 from objective_slopes import assert_slopes
 from predilect.inference.gaussian.design import Sites
 from predilect.inference.likelihoods.probit import margins_in_noise
@@ -89,7 +91,7 @@ def test_the_fit_is_a_maximum_and_finds_who_answers_with_care():
     current = converge(
         state.people_with_own(people), state.sites.copy(), state.posterior(people, prior).law, state.delta
     )
-    theta = consistency_step(state.log_consistency, SPREAD, current)
+    theta = consistency_step(state.log_consistency, SPREAD, current, np.inf)
     np.testing.assert_allclose(theta, state.log_consistency, atol=1e-4)
     assert np.corrcoef(state.log_consistency, rows.theta)[0, 1] > 0.8
     shared = fit_population(people, replace(prior, consistency_spread=0.0), tolerance=1e-9, max_iter=1000)
@@ -102,7 +104,29 @@ def test_a_step_ends_at_the_mode_where_the_evidence_is_a_parabola():
     mode, information = np.array([0.3, -0.5, 0.0]), np.array([40.0, 5.0, 0.0])  # the last answered nothing
     current = SimpleNamespace(care=np.column_stack([information * (mode - theta), information]))
     expected = information * mode / (information + spread**-2)
-    np.testing.assert_allclose(consistency_step(theta, spread, current), expected, atol=EXACT)
+    np.testing.assert_allclose(consistency_step(theta, spread, current, np.inf), expected, atol=EXACT)
+
+
+@pytest.mark.parametrize("copies", [1e4, pytest.param(1e6, marks=pytest.mark.slow)])
+def test_copies_of_answers_tell_no_less_of_who_answers_with_care(copies):
+    """Shares of many answers, as where a country is a person: utilities times consistency are known, and no more."""
+    rng, n = np.random.default_rng(0), 20
+    theta = 0.5 * rng.standard_normal(n)
+    utilities = rng.standard_normal(5) + 0.5 * rng.standard_normal((n, 5))
+    told = [
+        (f"u{user:02d}", left, right, left if won else right, 1.0 + copies * (share if won else 1.0 - share))
+        for user, f in enumerate(np.exp(theta)[:, None] * utilities)
+        for left, right in itertools.combinations(range(5), 2)
+        for share in [norm.cdf(f[left] - f[right])]
+        for won in (True, False)
+    ]
+    answers = dict(zip(("user", "left", "right", "winner", "weight"), map(list, zip(*told, strict=True)), strict=True))
+
+    given = {"strength": 8.0, "variance": 0.5, "consensus_variance": 2.0, "calibration": None, "clickers": 0.0}
+    model = predilect.Population(consistency=0.5, n_jobs=1, **given)
+    found = np.log(model.fit(answers, reading={"answer_is": "item", "task": "none"}).people()["consistency"])
+    assert found.std() > 0.2
+    assert np.corrcoef(found, theta)[0, 1] > 0.7
 
 
 def test_a_margin_in_units_of_noise_is_averaged_over_the_consistency():

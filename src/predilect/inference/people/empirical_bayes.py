@@ -14,7 +14,7 @@ from scipy.linalg import eigh
 
 from predilect._base.progress import Report
 from predilect._base.text import either
-from predilect._base.types import FloatArray
+from predilect._base.types import FloatArray, IntArray
 from predilect.inference.gaussian.dense import Factor, factorise, sandwiched, symmetrise
 from predilect.inference.gaussian.design import Sites
 from predilect.inference.likelihoods.calibration import RANGES
@@ -126,10 +126,24 @@ def ties_step(log_factor: FloatArray, spread: float, current: Expectation) -> tu
     return log_factor + np.clip(step, -_LARGEST_LOG_STEP, _LARGEST_LOG_STEP), information
 
 
-def consistency_step(log_consistency: FloatArray, spread: float, current: Expectation) -> FloatArray:
-    """Scoring step of people's consistency, log a_u = θ_u ~ N(0, spread²), at most a factor √e; θ, (n_users,)."""
+def of_utilities(law: Law, n_items: IntArray) -> FloatArray:
+    """Information about the logarithm θ of consistency in utilities N(e^θ m, e^2θ Σ) of n items: mᵀΣ⁻¹m + 2 n.
+
+    Answers about them tell no more, however many copies of each there are.
+    """
+    m = np.asarray(np.linalg.lstsq(law.Phi, law.mean)[0] if law.has_basis else law.mean, dtype=float)
+    return np.asarray(float(m @ factorise(law.Sigma).solve(m)) + 2.0 * n_items)
+
+
+def consistency_step(
+    log_consistency: FloatArray, spread: float, current: Expectation, most: FloatArray
+) -> FloatArray:  # fmt: skip
+    """Scoring step of people's consistency, log a_u = θ_u ~ N(0, spread²), at most a factor √e; θ, (n_users,).
+
+    ``most``: information of :func:`of_utilities`.
+    """
     slope, information = current.care.T
-    step = (slope - log_consistency / spread**2) / (information + spread**-2)
+    step = (slope - log_consistency / spread**2) / (np.minimum(information, most) + spread**-2)
     return np.asarray(log_consistency + np.clip(step, -0.5 * _LARGEST_LOG_STEP, 0.5 * _LARGEST_LOG_STEP))
 
 

@@ -19,6 +19,7 @@ import polars as pl
 from predilect._base.progress import Report, Watcher
 from predilect._base.replace import put_in_place, resolved, staged
 from predilect._base.shards import workers
+from predilect._base.text import either, for_shell
 from predilect._base.types import FloatArray, IntArray
 from predilect.data import Comparisons, Vocabulary
 from predilect.data.comparisons import SIDE
@@ -306,8 +307,11 @@ class PopulationInParts:
         found = Parts.open(said[0] if parts is None else parts)
         if found.checksum != said[1]:
             raise DataError(
-                f"{found.path} holds other answers than those that {path} was fitted to. Fit again: start= takes the "
-                "old model for where the search begins"
+                f"{found.path} holds other answers than those that {path} was fitted to. "
+                + either(
+                    f"Rank them: predilect rank {for_shell(str(found.path))} -o DIR",
+                    "Fit again: start= takes the old model for where the search begins",
+                )
             )
         return cls(load(path / "model"), found, path / _STATES, str(said[2]), bool(said[3]))
 

@@ -28,6 +28,7 @@ from predilect.inference.people.empirical_bayes import (
     consistency_step,
     covariance_step,
     effects_step,
+    of_utilities,
     offset_step,
     own_scale_step,
     threshold_step,
@@ -294,7 +295,9 @@ class Search:
         delta, log_tie_factor = self._thresholds(point, current)
         log_consistency = point.log_consistency
         if self.learn_care:
-            log_consistency = consistency_step(log_consistency, prior.consistency_spread, current)
+            log_consistency = consistency_step(
+                log_consistency, prior.consistency_spread, current, self.of_utilities(point)
+            )
         return Point(
             m=consensus_mode(point.m, self.precision, current),
             Sigma=self._covariance(point, current, power),
@@ -308,6 +311,10 @@ class Search:
             log_consistency=log_consistency,
             gamma=point.gamma + self._C_gamma(point) @ self._pull_of_gamma(point, current),
         )
+
+    def of_utilities(self, point: Point) -> FloatArray:
+        """Most that answers tell of consistency, (n_users,)."""
+        return of_utilities(self.law(point), np.diff(self.people.item_ptr))
 
     def _covariance(self, point: Point, current: Expectation, power: float) -> FloatArray:
         """M step of Σ."""
@@ -505,7 +512,9 @@ class _Coordinates:
         spread = search.prior.tie_spread
         self.t_ties = 1.0 / np.sqrt(metric.tie_information + spread**-2) if n_ties else np.zeros(0)
         n_care, spread = len(start.log_consistency), search.prior.consistency_spread
-        self.t_care = 1.0 / np.sqrt(metric.care_information + spread**-2) if n_care else np.zeros(0)
+        self.t_care = np.zeros(0)
+        if n_care:
+            self.t_care = (np.minimum(metric.care_information, search.of_utilities(start)) + spread**-2) ** -0.5
         self.T_gamma = factorise(metric.C_gamma).lower
         n_factor = 0 if self.whitened is None else len(self.whitened.scale)
         sizes = [M, n_factor, n_own, min(n_own, 1), M * n_traits, 1, n_ties, n_care, len(start.gamma)]

@@ -104,7 +104,7 @@ def _drift_of(model: Any) -> Drift:
         from predilect.evaluation.verdict import drift_in_short
 
         found = model.report_.get("drift")
-        why = "the fit was given no times of the answers" if found is None else drift_in_short(found)
+        why = "the fit was given no times of the answers" if found is None else drift_in_short(found).rstrip(".")
         raise DataError(
             f"these ratings are the same at all times: {why}. Ratings over time need the column of times "
             f"({name_times()}), one ranking for all "

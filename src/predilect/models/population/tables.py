@@ -70,7 +70,8 @@ class Tables(Updating, Estimator, OfAttributes):  # type: ignore[override]  # an
         Raises
         ------
         DataError
-            If the model is pooled, and nobody is named, or it was loaded: then it does not hold who gave which answer.
+            If the model is pooled, and nobody is named, or it was loaded: then it does not hold who gave which answer;
+            or parts hold the people.
 
         Notes
         -----
@@ -94,7 +95,8 @@ class Tables(Updating, Estimator, OfAttributes):  # type: ignore[override]  # an
         Raises
         ------
         DataError
-            If ``k`` is no whole number from 1 up, or the model is pooled, and tells nobody apart.
+            If ``k`` is no whole number from 1 up, or the model is pooled, and tells nobody apart, or parts hold the
+            people.
 
         Notes
         -----
@@ -205,7 +207,14 @@ class Tables(Updating, Estimator, OfAttributes):  # type: ignore[override]  # an
     @property
     def _knows_who(self) -> bool:
         """Whether it is known who gave which answer."""
-        return self.personal_ or (self.comparisons_ is not None and self.comparisons_.has_users)
+        if self.personal_:
+            return not self._is_of_parts
+        return self.comparisons_ is not None and self.comparisons_.has_users
+
+    @property
+    def _is_of_parts(self) -> bool:
+        """Whether the parts of a fit hold those who answered, and the model nobody."""
+        return bool(self.personal_ and self.n_answers_ and not len(self.users_ or ()))
 
     def _further_tables(self) -> dict[str, Callable[[], Any]]:
         tables: dict[str, Callable[[], Any]] = {"people": self.people} if self._knows_who else {}
@@ -271,7 +280,7 @@ class Tables(Updating, Estimator, OfAttributes):  # type: ignore[override]  # an
         Raises
         ------
         DataError
-            If the model is pooled, and tells nobody apart, or an argument is out of range.
+            If the model is pooled, and tells nobody apart, parts hold the people, or an argument is out of range.
 
         Notes
         -----
@@ -293,7 +302,7 @@ class Tables(Updating, Estimator, OfAttributes):  # type: ignore[override]  # an
         return groups_of(now, smallest, most, random_state)
 
     def _find_groups(self) -> Groups | None:
-        return self.groups() if self.personal_ and self.n_answers_ else None
+        return self.groups() if self.personal_ and self.n_answers_ and not self._is_of_parts else None
 
 
 def people_columns(model: Any) -> dict[str, Any]:
@@ -355,6 +364,11 @@ def _refuse_pooled(model: Any) -> None:
         raise DataError(
             "the pooled model tells nobody apart: fit with "
             f"{either('--personal yes', 'personal=True')}, and a column of users"
+        )
+    if model._is_of_parts:
+        raise DataError(
+            "this is the crowd's model of answers in parts, and holds nobody: ask the model of a part, .part(0), or of "
+            "the part that holds somebody, .of(user)"
         )
 
 
