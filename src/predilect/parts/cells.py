@@ -219,7 +219,7 @@ def of_sample(spec: Spec, answers: Comparisons, one: Pass) -> tuple[People, Site
 
 def _settled(spec: Spec, people: People, state: PartState, one: Pass) -> tuple[PartState, Expectation, float]:
     """Sites and people's own coordinates at convergence, their sums, and the last change of the coordinates."""
-    spread, change, most = spec.consistency_spread, 0.0, of_utilities(one.law, np.diff(people.item_ptr))
+    spread, change, most = spec.consistency_spread, 0.0, _most_of_consistency(spec, people, one)
     with workers(1):
         for _ in range(_MOST_FINAL_STEPS if spread else 0):
             now = _people(spec, people, state, one)
@@ -275,7 +275,7 @@ def _held(spec: Spec, people: People, state: PartState, one: Pass) -> People:
 
 def _swept(spec: Spec, people: People, state: PartState, one: Pass) -> tuple[Expectation, PartState]:
     """Sweeps of the sites, and steps of people's own coordinates while these promise to gain."""
-    most = of_utilities(one.law, np.diff(people.item_ptr))
+    most = _most_of_consistency(spec, people, one)
     with workers(1):
         for left in reversed(range(_MOST_OWN_STEPS)):
             found = expectation(
@@ -287,6 +287,10 @@ def _swept(spec: Spec, people: People, state: PartState, one: Pass) -> tuple[Exp
                 break
             state = moved
     return _with_prior(spec, found, state), state
+
+
+def _most_of_consistency(spec: Spec, people: People, one: Pass) -> FloatArray:
+    return of_utilities(one.law, np.diff(people.item_ptr)) if spec.consistency_spread else np.zeros(0)
 
 
 def _own_step(spec: Spec, state: PartState, found: Expectation, most: FloatArray) -> tuple[PartState, float]:
