@@ -188,6 +188,16 @@ def test_what_is_not_usable_prints_no_numbers_unless_asked(long, tmp_path, monke
         assert forced.exit_code == 0
         assert "Not usable" in said(forced)
         assert "%" in forced.stdout
+    pairs = tmp_path / "pairs.csv"
+    pl.DataFrame({"left": ["x"], "right": ["y"]}).write_csv(pairs)
+    asked = ("decide", out, "ann", "x", "y", "--cost-wrong", "10", "--cost-question", "1"), ("ask", out, "ann")
+    for command in (("predict", out, pairs, "--items", market), *asked):
+        ran = run(*command)
+        assert ran.exit_code == 2
+        assert ran.stdout == ""
+        assert "mixed-logit model that is not usable: " in " ".join(ran.stderr.split())
+        assert ("--force" in ran.stderr) == (command[0] == "predict")
+    assert run("predict", out, pairs, "--items", market, "--force").exit_code == 0
 
 
 def test_too_few_sweeps_ask_for_nothing_that_the_command_lacks(long, tmp_path, monkeypatch):

@@ -59,8 +59,10 @@ KEYS = tuple(f"{o.name}={value}" for o in OPTIONS if not o.is_column for value i
 # Tables of described alternatives, and the models that say what attributes are worth.
 OF_PROFILES = ("long_profiles", "wide_profiles", "some_alternatives") * 4
 WITH_COEFFICIENTS = ("mixed-logit", "logit", "latent-class", "gaspk")
-# Commands that tell what attributes are worth or do: of a fit that is marked as not usable they print no numbers.
+# Commands that tell what attributes are worth or do, and all that tell numbers of a fit: of one that is marked as not
+# usable they print none.
 OF_ATTRIBUTES = ("worth", "simulate")
+TELLING = (*OF_ATTRIBUTES, "predict", "decide", "ask")
 
 
 class Line(tuple[str, ...]):
@@ -294,7 +296,7 @@ class FolderWalk(RuleBasedStateMachine):
         kind = self.kind_of(words)
         self.read(command, words, result, kind, told)
         self.look_after(command, words, result, before, told)
-        marked = self.is_marked(words, result) and command in OF_ATTRIBUTES and result.exit_code == 0
+        marked = self.is_marked(words, result) and command in TELLING and result.exit_code == 0
         if marked and (row := has_numbers(result.stdout, kind)):
             self.wrong(f"numbers of what is not usable: {command} {kind}", f"{row}{told}")
         is_new = result.exit_code == 0 and command == "rank" and "model/" in said

@@ -120,6 +120,7 @@ def ask(
         from predilect.data.read.readers import read_table
 
         results, seed = Results.of(folder), ctx.obj.seed
+        results.refuse_unusable()
         fitted = results.with_answers(user)
         pool = None if candidates is None else _pairs_or_items(candidates)
         again = "" if repeat or user is None else " --repeat also asks what was answered."

@@ -89,6 +89,7 @@ def decide(
 
         items = talk.file(items)
         results = Results.of(folder)
+        results.refuse_unusable()
         fitted = results.knowing(user if not everyone else None)
         offered = None if items is None else _described(read_table(items)[1], "--items")
         named = [*([user] if user is not None and everyone else []), *(options or [])]

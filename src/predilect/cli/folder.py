@@ -51,13 +51,17 @@ class Results:
         found = PopulationInParts.load(self.given)
         return found.part(found.parts.part_of(user))
 
-    def refuse_unusable(self, force: bool) -> None:
-        """DataError where nothing can be read from the model, unless somebody wants the numbers all the same."""
+    def refuse_unusable(self, force: bool | None = None) -> None:
+        """DataError where nothing can be read from the model, unless somebody wants the numbers all the same.
+
+        ``force``: whether ``--force`` is given; None where there is no such option.
+        """
         why = self.model._not_usable
         if why and not force:
             raise DataError(
                 f"{self.given} holds a {self.model._called} model that is not usable: {why}. Rank again with "
-                f"{longer(self.model)}. Its numbers mean nothing; --force prints them all the same"
+                f"{longer(self.model)}. Its numbers mean nothing"
+                + ("" if force is None else "; --force prints them all the same")
             )
 
     def with_people(self, talk: Talk, user: Any = None) -> Results:

@@ -64,7 +64,9 @@ def predict(
         target = None if out is None else OutputFile(out, force, reads=[folder, pairs, items, people])
         if out is not None and target is not None and not target.is_special and out.suffix not in _SUFFIXES:
             raise DataError(f"{out} should end in {', '.join(_SUFFIXES)}, which says what kind of file to write")
-        fitted = Results.of(folder).predicting()
+        results = Results.of(folder)
+        results.refuse_unusable(force)
+        fitted = results.predicting()
         _, table = read_table(pairs)
         features = None if items is None else read_frame(items)
         of_people = None if people is None else read_frame(people)
