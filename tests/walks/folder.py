@@ -297,7 +297,7 @@ class FolderWalk(RuleBasedStateMachine):
         self.read(command, words, result, kind, told)
         self.look_after(command, words, result, before, told)
         marked = self.is_marked(words, result) and command in TELLING and result.exit_code == 0
-        if marked and (row := has_numbers(result.stdout, kind)):
+        if marked and "--force" not in words and (row := has_numbers(result.stdout, kind)):
             self.wrong(f"numbers of what is not usable: {command} {kind}", f"{row}{told}")
         is_new = result.exit_code == 0 and command == "rank" and "model/" in said
         if is_new and (found := disagreement(self.out_of(words))):
