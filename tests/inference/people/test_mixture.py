@@ -95,6 +95,22 @@ def test_along_the_directions_evidence_and_sums_are_those_of_everybodys_sites_he
     assert (above - below) / 2.0 == pytest.approx(0.5 * np.sum(near.sums(groups, weight).D * turn), rel=1e-6)
 
 
+def test_who_answered_very_often_has_a_place_without_variance():
+    _, crowd = crowd_of(camps(6))
+    A = crowd.directions(2)
+    places = crowd.places(A)
+    covariance = places.covariance.copy()
+    covariance[0] = np.array([[0.0, 0.0], [0.0, -1e-17]])
+    best = _climb(
+        _AtPlaces(places._replace(covariance=covariance)), _begun(A, np.eye(2)[np.arange(40) % 2]), crowd.weight
+    )
+    assert np.isfinite(best.objective)
+    assert np.isfinite(best.b).all()
+    nobody = _climb(_AtPlaces(places._replace(mean=0.0 * places.mean)), _begun(A, np.ones((40, 1))), crowd.weight)
+    assert not nobody.b.any()  # and there is an evidence, though all is as it begun
+    assert nobody.evidence.shape == (40,)
+
+
 def test_resampled_crowds_are_those_of_passes_over_people():
     _, crowd = crowd_of(camps(5))
     found = whole(crowd, 2, 0)

@@ -33,6 +33,7 @@ _TOLERANCE = 2e-3  # nats: EM ends when its objective rises by less
 _ONE = 0.5  # standard deviations within groups: two that have come so near are one, and EM ends too
 _SWEEPS, _SITES = 2, 1e-4  # of EP in an iteration
 _FOLDS = 10  # of people
+_SUREST = 1e-9  # least variance of anybody's place: of very many answers rounding leaves none
 _LARGEST = 2**24  # numbers at once of resampled crowds
 _AGAIN = 3  # iterations of EM of a resampled crowd, from the mixture of all
 _SCALES, _SCALED = np.exp(np.linspace(-1.0, 1.0, 9)), 8  # of Σ within groups, and iterations of EM at each
@@ -150,8 +151,11 @@ class _AtPlaces:
     """Groups at the sites of the population, where all is normal, and an iteration of EM costs next to nothing."""
 
     def __init__(self, places: Places) -> None:
-        self.precision = np.linalg.inv(places.covariance) - np.eye(places.mean.shape[1])
-        self.linear = np.linalg.solve(places.covariance, places.mean[:, :, None])[:, :, 0]
+        values, vectors = np.linalg.eigh(places.covariance)
+        root = vectors / np.sqrt(np.maximum(values, _SUREST))[:, None, :]
+        inverse = root @ root.transpose(0, 2, 1)
+        self.precision = inverse - np.eye(places.mean.shape[1])
+        self.linear = (inverse @ places.mean[:, :, None])[:, :, 0]
 
     def evidences(self, now: Camps) -> FloatArray:
         """Log Z_uk but for what is the same in all groups, (n_users, K)."""
@@ -220,7 +224,7 @@ def _climb(way: _AtPlaces | _OwnSites, start: Camps, weight: FloatArray, max_ite
     now, eye = replace(start), np.eye(start.A.shape[1])
     n, K, last = float(weight.sum()), len(start.b), -math.inf
     for number in range(max_iter + 1):
-        if now.b.any():
+        if number or math.isfinite(now.objective):
             log_z = way.evidences(now) + np.log(now.share)
             now.evidence = np.logaddexp.reduce(log_z, axis=1)
             now.belongs = np.exp(log_z - now.evidence[:, None])
