@@ -32,18 +32,27 @@ Votes = Annotated[
 Folder = Annotated[
     Path, typer.Argument(metavar="DIR", show_default=False, help="Folder that predilect rank wrote, or a saved model.")
 ]
-ColumnOption = Annotated[
-    list[str] | None,
-    typer.Option(
+
+
+def _column(help: str) -> Any:
+    return typer.Option(
         "--column",
         "-c",
         metavar="ROLE=COLUMN",
         rich_help_panel=READING,
         show_default="by their names",
-        help="Which column is which, as often as needed: who, left, right, answer, won, lost, task, alternatives, "
-        "profile, weights, context, time, covariates; who= for none. docs/reference/reading.md explains every one.",
+        help=help,
+    )
+
+
+ColumnOption = Annotated[
+    list[str] | None,
+    _column(
+        "Which column is which, as often as needed: who, left, right, answer, won, lost, task, alternatives, "
+        "profile, weights, context, time, covariates; who= for none. docs/reference/reading.md explains every one."
     ),
 ]
+PairColumnOption = Annotated[list[str] | None, _column("Which column is which: who, left, right.")]
 ReadOption = Annotated[
     list[str] | None,
     typer.Option(

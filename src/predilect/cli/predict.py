@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from predilect.cli.options import READING, Folder, Force, ItemsOption, OutFile, PeopleOption
+from predilect.cli.options import Folder, Force, ItemsOption, OutFile, PairColumnOption, PeopleOption
 from predilect.cli.session import session
 
 if TYPE_CHECKING:
@@ -27,17 +27,7 @@ def predict(
             metavar="PAIRS", show_default=False, help="File of pairs, one a row: left, right and perhaps user."
         ),
     ],
-    column: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--column",
-            "-c",
-            metavar="ROLE=COLUMN",
-            rich_help_panel=READING,
-            show_default="by their names",
-            help="Which column is which: who, left, right.",
-        ),
-    ] = None,
+    column: PairColumnOption = None,
     items: ItemsOption = None,
     people: PeopleOption = None,
     out: OutFile = None,

@@ -7,7 +7,6 @@ import math
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -307,8 +306,9 @@ def judge(
     trial = JudgingFolds(some, fold, tie_threshold, watch, n_runs=n_runs)
     tolerance = _TOLERANCE if isinstance(estimator.tol, str) else max(estimator.tol, _TOLERANCE)
     judging = _Judging(
-        trial, clone(estimator).set_params(strict=False, tol=tolerance), features, known,
-        comparisons.n_users, n_bootstrap, int(seeds[2].generate_state(1)[0]),
+        trial, clone(estimator).set_params(strict=False, tol=tolerance), features,
+        trial.islands() if has_features else None, known, comparisons.n_users, n_bootstrap,
+        int(seeds[2].generate_state(1)[0]),
     )  # fmt: skip
     for question in questions:
         judging.ask(question)
@@ -322,8 +322,9 @@ class _Judging:
     trial: JudgingFolds
     base: Any  # estimator
     features: ItemFeatures | None
+    islands: list[BoolArray] | None  # of the trial, where features are a question
     known: Mapping[str, Any] | None
-    n_users: int  # of whom those of the trial are some
+    n_users: int  # of all answers: the trial may have fewer
     n_bootstrap: int
     seed: int
     contests: dict[str, Contest] = field(default_factory=dict)
@@ -356,16 +357,12 @@ class _Judging:
     def _with(self, **settings: Any) -> Any:
         return clone(self.base).set_params(**settings)
 
-    @cached_property
-    def _islands(self) -> list[BoolArray] | None:
-        return self.trial.islands() if self.features is not None and self.features.matrix.shape[1] else None
-
     def _personal(self) -> None:
         trial, contests = self.trial, self.contests
         # Personal first: if it fails, on thousands of items say, it should do so before the other is fitted.
         personal = trial.run("personal rankings", self._with(personal=True), self.features, known=self.known)
         chosen, all_as_one = trial.chosen["personal rankings"], self._with(personal=False)
-        if self._islands is not None:
+        if self.islands is not None:
             # With the basis of the personal rankings: its own choice would be the items, which take long to fit, and
             # of which there is nothing to learn where each is one person's.
             all_as_one.set_params(**{name: chosen[name] for name in ("basis", "n_inducing") if name in chosen})
@@ -399,9 +396,9 @@ class _Judging:
         plain = self._with(personal=self.contests["personal"].outcome == "better")
         if "basis" in plain.get_params():  # one of attributes cannot do without them, nor can terms
             plain.set_params(basis="auto", attributes=None)
-        if self._islands is not None or self.trial.items_are_new:
+        if self.islands is not None or self.trial.items_are_new:
             plain.set_params(personal=False)
-        self._hold("features", favoured, self.trial.run("no item features", plain, None, self._islands))
+        self._hold("features", favoured, self.trial.run("no item features", plain, None, self.islands))
 
     def _covariates(self, favoured: FloatArray) -> None:
         some = replace(self.trial.comparisons, covariates=None, covariate_names=())

@@ -290,7 +290,7 @@ def _swept(spec: Spec, people: People, state: PartState, one: Pass) -> tuple[Exp
 
 
 def _most_of_consistency(spec: Spec, people: People, one: Pass) -> FloatArray:
-    return of_utilities(one.law, np.diff(people.item_ptr)) if spec.consistency_spread else np.zeros(0)
+    return of_utilities(one.law, people) if spec.consistency_spread else np.zeros(0)
 
 
 def _own_step(spec: Spec, state: PartState, found: Expectation, most: FloatArray) -> tuple[PartState, float]:

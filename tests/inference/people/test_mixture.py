@@ -43,7 +43,7 @@ def test_one_group_is_the_population():
     np.testing.assert_allclose(law.mean, crowd.posterior.law.mean, atol=EXACT)
     sites = crowd.posterior.sites.copy()
     there = converge(crowd.posterior.people, sites, crowd.posterior.law, crowd.delta, sums=False).evidences
-    np.testing.assert_allclose(crowd.evidences(law, sites.copy()), there, atol=ITERATIVE)
+    np.testing.assert_allclose(crowd.evidences([law], [sites.copy()])[:, 0], there, atol=ITERATIVE)
     np.testing.assert_allclose(_OwnSites(crowd, A, 1).evidences(one)[:, 0], there, atol=ITERATIVE)
     assert there.sum() == pytest.approx(model.log_evidence_, abs=ITERATIVE)
 

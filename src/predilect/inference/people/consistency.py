@@ -62,12 +62,12 @@ def _evidence(
     step = np.minimum(4.0 / np.sqrt(information), _LONGEST_STEP)
     alone = replace(people, clicks=np.zeros(0), engaged=np.zeros(0))
     found = {}
-    for way in (-1, 1):
+    for way in ((0, 1, 2), (-1, -2)):
         near = sites.copy()
-        for k in range(3):
-            moved = replace(alone, consistency=people.consistency * np.exp(way * k * step))
+        for k in way:
+            moved = replace(alone, consistency=people.consistency * np.exp(k * step))
             here = converge(moved, near, law, delta, tolerance=_TOLERANCE, sums=False, executor=executor)
-            found[way * k] = here.evidences.copy(), here.care[:, 0].copy()
+            found[k] = here.evidences, here.care[:, 0]
     value, slope = (np.array(x).T for x in zip(*(found[k] for k in range(-2, 3)), strict=True))
     at = np.log(unit * people.consistency)[:, None] + np.multiply.outer(step, np.arange(-2.0, 3.0))
     return _Evidence(at, value, slope)
@@ -91,7 +91,7 @@ def intervals_of_consistency(
 
     Notes
     -----
-    Six times the answers of everybody until they converge, and 400 numbers a person, of 4 096 people at once.
+    Five times the answers of everybody until they converge, and 400 numbers a person, of 4 096 people at once.
     """
     evidence = _evidence(people, sites, law, delta, spread, unit, executor)
     spreads, weight = (_SPREADS, _WEIGHTS) if unsure else (np.array([spread]), np.ones(1))
@@ -99,10 +99,11 @@ def intervals_of_consistency(
     moments = np.concatenate([prior * _LOGS**n for n in range(3)])
     share = np.where(np.diff(people.answer_ptr) > 0, people.engaged, 0.0)
     blocks = [slice(first, first + _AT_ONCE) for first in range(0, people.n_users, _AT_ONCE)]
-    log_told, known = np.zeros(len(spreads)), np.zeros(len(spreads))
+    log_told, known, totals = np.zeros(len(spreads)), np.zeros(len(spreads)), []
     for who in blocks:
         total, first, second = _each(evidence.on_grid(who), moments, 3)
         total = np.maximum(total, _LEAST)
+        totals.append(total)
         log_told += share[who] @ np.log(total)
         known += share[who] @ np.clip(1.0 - (second / total - (first / total) ** 2) / spreads**2, 0.0, 1.0)
     weight = weight * np.exp(log_told - log_told.max())
@@ -110,11 +111,9 @@ def intervals_of_consistency(
     # Where hardly anything is known, that of one person; who gives the spread gives the unit.
     level = float(weight @ (spreads**2 / np.maximum(known, 1.0))) if unsure else 0.0
     ends = np.empty((3, people.n_users))
-    for who in blocks:
-        at = evidence.on_grid(who)
-        (total,) = _each(at, prior, 1)
-        (mixed,) = _each(weight / np.maximum(total, _LEAST), prior.T, 1)
-        density = at * mixed
+    for who, total in zip(blocks, totals, strict=True):
+        (mixed,) = _each(weight / total, prior.T, 1)
+        density = evidence.on_grid(who) * mixed
         below = np.cumsum(density, axis=1)
         below = (below - 0.5 * density) / below[:, -1:]
         for end, share_below in zip(ends, (0.025, 0.5, 0.975), strict=True):

@@ -14,7 +14,7 @@ from scipy.linalg import eigh
 
 from predilect._base.progress import Report
 from predilect._base.text import either
-from predilect._base.types import FloatArray, IntArray
+from predilect._base.types import FloatArray
 from predilect.inference.gaussian.dense import Factor, factorise, sandwiched, symmetrise
 from predilect.inference.gaussian.design import Sites
 from predilect.inference.likelihoods.calibration import RANGES
@@ -126,13 +126,13 @@ def ties_step(log_factor: FloatArray, spread: float, current: Expectation) -> tu
     return log_factor + np.clip(step, -_LARGEST_LOG_STEP, _LARGEST_LOG_STEP), information
 
 
-def of_utilities(law: Law, n_items: IntArray) -> FloatArray:
+def of_utilities(law: Law, people: People) -> FloatArray:
     """Information about the logarithm θ of consistency in utilities N(e^θ m, e^2θ Σ) of n items: mᵀΣ⁻¹m + 2 n.
 
-    Answers about them tell no more, however many copies of each there are.
+    (n_users,), by everybody's own items. Answers about them tell no more, however many copies of each there are.
     """
     m = np.asarray(np.linalg.lstsq(law.Phi, law.mean)[0] if law.has_basis else law.mean, dtype=float)
-    return np.asarray(float(m @ factorise(law.Sigma).solve(m)) + 2.0 * n_items)
+    return np.asarray(float(m @ factorise(law.Sigma).solve(m)) + 2.0 * np.diff(people.item_ptr))
 
 
 def consistency_step(

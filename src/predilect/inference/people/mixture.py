@@ -97,13 +97,15 @@ class Crowd:
         people = with_own(self.posterior.people, _NONE, _NONE, _NONE, engaged=np.ascontiguousarray(weight))
         return expectation(people, sites, law, self.delta, n_sweeps=0, executor=self.executor)
 
-    def evidences(self, law: Law, sites: Sites, n_sweeps: int = _SWEEPS) -> FloatArray:
-        """Log Z_u of each person, (n_users,), after sweeps of the sites, in place."""
-        found = expectation(
-            self.posterior.people, sites, law, self.delta, n_sweeps=n_sweeps, tolerance=_SITES, sums=False,
-            executor=self.executor,
-        )  # fmt: skip
-        return found.evidences
+    def evidences(self, laws: list[Law], sites: list[Sites], n_sweeps: int = _SWEEPS) -> FloatArray:
+        """Log Z_uk of each person by each law, (n_users, K), after sweeps of its sites, in place."""
+        return np.column_stack([
+            expectation(
+                self.posterior.people, own, law, self.delta, n_sweeps=n_sweeps, tolerance=_SITES, sums=False,
+                executor=self.executor,
+            ).evidences
+            for law, own in zip(laws, sites, strict=True)
+        ])  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -186,8 +188,7 @@ class _OwnSites:
 
     def evidences(self, now: Camps) -> FloatArray:
         """Log Z_uk, (n_users, K), after sweeps of the sites."""
-        laws = now.laws(self.crowd)
-        return np.column_stack([self.crowd.evidences(*one) for one in zip(laws, self.sites, strict=True)])
+        return self.crowd.evidences(now.laws(self.crowd), self.sites)
 
     def sums(self, now: Camps, weight: FloatArray) -> _Sums:
         """Over people of weights (n_users, K)."""
@@ -322,23 +323,23 @@ def means_of_groups(crowd: Crowd, found: Camps, n_resamples: int, seed: int, *, 
     Phi = np.eye(n_items) if basis is None else basis.Phi
     rows = Phi - Phi.mean(axis=0)
     offset = np.zeros(n_items) if basis is None or not basis.has_own else basis.offset
-    (share,), (mean,) = _with_weights(crowd, found, crowd.weight[None])
     users, widen = crowd.order[belong[crowd.order]], math.sqrt(belong.mean())
     rng = np.random.default_rng([seed, n_resamples])
     moved, chance = _of_scales(lambda scale: _at_scale(crowd, found, scale))
-    weight, scale = np.zeros((n_resamples, len(crowd.order))), np.empty(n_resamples, dtype=np.int64)
+    weight, scale = np.zeros((1 + n_resamples, len(crowd.order))), np.empty(n_resamples, dtype=np.int64)
+    weight[0] = crowd.weight  # of all, as they are
     for number in range(n_resamples):
         times = np.bincount(rng.integers(len(users), size=len(users)), minlength=len(users))
-        weight[number, users] = crowd.weight[users] * times
+        weight[1 + number, users] = crowd.weight[users] * times
         scale[number] = rng.choice(len(moved), p=chance)
-    at_once = max(_LARGEST // mean.size // mean.shape[1], 1)
-    parts = [_with_weights(crowd, found, weight[k : k + at_once]) for k in range(0, n_resamples, at_once)]
-    shares, means = (np.concatenate(x) for x in zip(*parts, strict=True))
+    at_once = max(_LARGEST // (len(found.b) * rows.shape[1] ** 2), 1)
+    parts = [_with_weights(crowd, found, weight[k : k + at_once]) for k in range(0, len(weight), at_once)]
+    (share, *shares), (mean, *means) = (np.concatenate(x) for x in zip(*parts, strict=True))
     of_all = mean @ rows.T + (offset - offset.mean())
     within = np.einsum("ij,ij->i", rows @ found.laws(crowd)[0].Sigma, rows)
     return GroupMeans(
-        share, of_all, within, share + widen * (shares - share),
-        of_all + (widen * (means - mean) + moved[scale]) @ rows.T,
+        share, of_all, within, share + widen * (np.array(shares) - share),
+        of_all + (widen * (np.array(means) - mean) + moved[scale]) @ rows.T,
     )  # fmt: skip
 
 
@@ -352,7 +353,7 @@ def _with_weights(
     people = crowd.posterior.people
     prior, laws = factorise(crowd.posterior.Sigma).inverse(), found.laws(crowd)
     start = crowd.posterior.m + found.b @ found.A.T
-    log_z = np.column_stack([crowd.evidences(*one, 0) for one in zip(laws, found.sites, strict=True)])
+    log_z = crowd.evidences(laws, found.sites, 0)
     share, mean = np.tile(found.share, (len(weight), 1)), np.tile(start, (len(weight), 1, 1))
     for number in range(n_iter):
         H, r = np.zeros((*mean.shape, mean.shape[2])), np.zeros(mean.shape)
@@ -395,7 +396,7 @@ def _at_scale(crowd: Crowd, found: Camps, scale: float) -> tuple[FloatArray, flo
     mean = posterior.m + found.b @ found.A.T
     for _ in range(_SCALED):
         laws = [crowd.law(one, Sigma) for one in mean]
-        log_z = np.column_stack([crowd.evidences(*one) for one in zip(laws, sites, strict=True)]) + np.log(share)
+        log_z = crowd.evidences(laws, sites) + np.log(share)
         each = np.logaddexp.reduce(log_z, axis=1)
         belongs = weight[:, None] * np.exp(log_z - each[:, None])
         sums = [crowd.pass_over(*one) for one in zip(laws, sites, belongs.T, strict=True)]

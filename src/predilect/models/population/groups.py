@@ -39,7 +39,7 @@ def groups_of(model: Any, smallest: int, most: int, random_state: int | None) ->
         return Grouped(none, {})
     with workers(model.n_jobs) as executor:
         order = np.argsort(_keys(posterior), kind="stable")
-        everybody = Crowd(posterior, _delta(model), order, executor).part(active)
+        everybody = Crowd(posterior, model._delta, order, executor).part(active)
         return _grouped(model, everybody, active, most, seed, none)
 
 
@@ -96,11 +96,6 @@ def _described(model: Any, crowd: Crowd, users: IntArray, found: Camps, seed: in
     return Grouped(
         replace(groups, groups=each, items=items, certainty=certainty, distance=found.distance()), whose
     )  # fmt: skip
-
-
-def _delta(model: Any) -> float:
-    thresholds = model.posterior_.thresholds
-    return float(model.tie_threshold_ if thresholds is None else thresholds.scale)
 
 
 def _keys(posterior: PopulationPosterior) -> Keys:

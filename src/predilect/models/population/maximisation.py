@@ -314,7 +314,7 @@ class Search:
 
     def of_utilities(self, point: Point) -> FloatArray:
         """Most that answers tell of consistency, (n_users,)."""
-        return of_utilities(self.law(point), np.diff(self.people.item_ptr))
+        return of_utilities(self.law(point), self.people)
 
     def _covariance(self, point: Point, current: Expectation, power: float) -> FloatArray:
         """M step of Σ."""

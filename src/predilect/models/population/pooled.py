@@ -355,7 +355,7 @@ def refitted_pooled(model: Any, held: Rows, effects: CovariateEffects | None) ->
     thresholds = model.posterior_.thresholds
     if thresholds is not None:
         answers = answers.at(thresholds, code)
-    scale = model.tie_threshold_ if thresholds is None else thresholds.scale
+    scale = model._delta
     with workers(model.n_jobs):
         start = model.posterior_.mean
         if effects is not None:

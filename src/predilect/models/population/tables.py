@@ -81,7 +81,7 @@ class Tables(Updating, Estimator, OfAttributes):  # type: ignore[override]  # an
         check_is_fitted(self)
         now = self._snapshot()
         if not now._knows_who:
-            _refuse_pooled(now)
+            _refuse_of_nobody(now)
         return build_frame(people_columns(now), now._backend)
 
     def top(self, k: int = 10) -> Any:
@@ -96,8 +96,7 @@ class Tables(Updating, Estimator, OfAttributes):  # type: ignore[override]  # an
         Raises
         ------
         DataError
-            If ``k`` is no whole number from 1 up, or the model is pooled, and tells nobody apart, or parts hold the
-            people.
+            If ``k`` is no whole number from 1 up, or the model knows nobody: it is pooled, or parts hold the people.
 
         Notes
         -----
@@ -107,7 +106,7 @@ class Tables(Updating, Estimator, OfAttributes):  # type: ignore[override]  # an
         check_is_fitted(self)
         check_arguments(k=k)
         now: Any = self._snapshot()
-        _refuse_pooled(now)
+        _refuse_of_nobody(now)
         n_people = len(now.users_)
         with workers(now.n_jobs) as executor:
             parts = [
@@ -281,7 +280,7 @@ class Tables(Updating, Estimator, OfAttributes):  # type: ignore[override]  # an
         Raises
         ------
         DataError
-            If the model is pooled, and tells nobody apart, parts hold the people, or an argument is out of range.
+            If the model knows nobody, as it is pooled or parts hold the people; if an argument is out of range.
 
         Notes
         -----
@@ -299,7 +298,7 @@ class Tables(Updating, Estimator, OfAttributes):  # type: ignore[override]  # an
 
         check_is_fitted(self)
         now = self._snapshot()
-        _refuse_pooled(now)
+        _refuse_of_nobody(now)
         return groups_of(now, smallest, most, random_state)
 
     def _find_groups(self) -> Groups | None:
@@ -329,11 +328,10 @@ def people_columns(model: Any) -> dict[str, Any]:
         people = posterior.people
         numbers["consistency"] = people.consistency
         if h.consistency_spread:
-            delta = model.tie_threshold_ if people.thresholds is None else people.thresholds.scale
             with workers(model.n_jobs) as executor:
                 ends = intervals_of_consistency(
-                    people, posterior.sites, posterior.law, delta, h.consistency_spread, posterior.calibration.unit,
-                    unsure=model.consistency == "auto", executor=executor,
+                    people, posterior.sites, posterior.law, model._delta, h.consistency_spread,
+                    posterior.calibration.unit, unsure=model.consistency == "auto", executor=executor,
                 )  # fmt: skip
             numbers |= dict(zip(("lower", "upper"), ends, strict=True))
         if h.click_rate:
@@ -359,8 +357,8 @@ def people_columns(model: Any) -> dict[str, Any]:
     return columns | {"misfit": misfits(fit["infit_z"])}
 
 
-def _refuse_pooled(model: Any) -> None:
-    """DataError for a question about people where the model has none."""
+def _refuse_of_nobody(model: Any) -> None:
+    """DataError for a question about people where the model knows none."""
     if not model.personal_:
         raise DataError(
             "the pooled model tells nobody apart: fit with "

@@ -65,6 +65,12 @@ class Updating:
     n_answers_: float
     report_: dict[str, Any]
 
+    @property
+    def _delta(self: Any) -> float:
+        """δ, or the scale of the thresholds of grades, as passes over answers take it."""
+        thresholds = self.posterior_.thresholds
+        return float(self.tie_threshold_ if thresholds is None else thresholds.scale)
+
     def update(
         self,
         more: Any = None,
@@ -414,8 +420,7 @@ def _changed_people(model: Any, batch: Batch, sign: int, people: Any) -> dict[in
 def _converged(model: Any, law: Law, persons: list[Person], batch: Batch) -> tuple[list[Person], float]:
     """People, draws of one law, after EP on their answers, and the last change of a margin."""
     posterior, h = model.posterior_, model.hyperparameters_
-    thresholds = posterior.people.thresholds
-    delta = model.tie_threshold_ if thresholds is None else thresholds.scale
+    delta = model._delta
     people, sites = side_by_side(persons, posterior.people, batch.effects, n_basis=posterior.n_basis)
     if h.click_rate:
         shares = np.array(h.click_shares) if h.click_shares else shares_of(np.zeros(2))  # before the first answer
